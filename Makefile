@@ -1,0 +1,73 @@
+# Everything runs in .venv, made on first use.  Needs Python 3.11+, make and a C compiler.
+
+PYTHON ?= python3
+MARK ?= not long and not gpu and not network
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench lock clean
+
+help:  ## Show this list
+	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
+	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / { printf "  %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
+	@$(BIN)/fairshield demo $(ARGS)
+
+test: $(VENV)/.installed-dev  ## Run the tests and doctests; MARK='long' picks another tier
+	@# Several workers with all cores each would fight; two threads still exercise parallel kernels.
+	NUMBA_NUM_THREADS=2 $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal -m '$(MARK)' $(ARGS)
+
+check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev  ## Run the benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lock:  ## Resolve all extras afresh and rewrite constraints.txt (with Python 3.11)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+	    echo "make lock: pins must suit the oldest supported Python; use PYTHON=python3.11" >&2; exit 1; }
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
+	    $(PYTHON) -m venv "$$scratch/venv" && \
+	    "$$scratch/venv/bin/python" $(PIP_INSTALL) '.[dev,cli,plot]' && \
+	    sed '/^[^#]/,$$d' constraints.txt > "$$scratch/lock" && \
+	    "$$scratch/venv/bin/python" -m pip freeze --exclude fairshield >> "$$scratch/lock" && \
+	    cat "$$scratch/lock" > constraints.txt
+	@echo "Wrote constraints.txt"
+
+clean:  ## Remove the environment, caches and build outputs
+	rm -rf $(VENV) build dist demo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamps are newer than what they were made from, so a second call installs nothing.
+
+$(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing fairshield[cli,plot] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[cli,plot]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing fairshield[dev,cli,plot] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev,cli,plot]'
+	@touch $@ $(VENV)/.installed-demo
+
+# pip is the last thing venv writes: where it stands, the environment is complete.
+$(BIN)/pip:
+	@command -v $(PYTHON) > /dev/null || { \
+	    echo "'$(PYTHON)' not found. Install Python 3.11 or newer, or say where it is: make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "fairshield needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
+	         "Choose another: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
+	    echo "'$(PYTHON)' cannot make virtual environments: its venv module is missing." \
+	         "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)

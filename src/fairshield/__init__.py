@@ -1,0 +1,35 @@
+"""Runtime shields that make any sequential classifier fair, on every input sequence."""
+
+from fairshield._version import __version__ as __version__
+from fairshield.counts import Counts as Counts
+from fairshield.counts import GroupCount as GroupCount
+from fairshield.errors import ArtifactError as ArtifactError
+from fairshield.errors import FairshieldError as FairshieldError
+from fairshield.errors import InfeasibleError as InfeasibleError
+from fairshield.errors import InvalidValueError as InvalidValueError
+from fairshield.errors import MemoryLimitError as MemoryLimitError
+from fairshield.errors import OutcomePendingError as OutcomePendingError
+from fairshield.errors import UnexpectedOutcomeError as UnexpectedOutcomeError
+from fairshield.errors import UnknownGroupError as UnknownGroupError
+from fairshield.errors import WindowOverError as WindowOverError
+from fairshield.inputs import InputModel as InputModel
+from fairshield.inputs import InputSchedule as InputSchedule
+from fairshield.policy import Policy as Policy
+from fairshield.runtime.audit import audit as audit
+from fairshield.runtime.report import AuditReport as AuditReport
+from fairshield.runtime.shield import Shield as Shield
+from fairshield.runtime.step import Decision as Decision
+from fairshield.runtime.step import State as State
+from fairshield.runtime.step import Why as Why
+from fairshield.runtime.step import step as step
+from fairshield.spec import BoundedRates as BoundedRates
+from fairshield.spec import DemographicParity as DemographicParity
+from fairshield.spec import DisparateImpact as DisparateImpact
+from fairshield.spec import EqualOpportunity as EqualOpportunity
+from fairshield.spec import LinearProperty as LinearProperty
+from fairshield.spec import PredictiveEquality as PredictiveEquality
+from fairshield.spec import Property as Property
+from fairshield.spec import ShareParity as ShareParity
+from fairshield.synthesis import synthesize as synthesize
+from fairshield.verify import Verification as Verification
+from fairshield.verify import verify as verify

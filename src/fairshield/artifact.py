@@ -1,0 +1,184 @@
+r"""The ``.shield`` file: JSON and arrays on disk, without pickle, ready to be memory-mapped.
+
+Byte by byte (little-endian; also in docs/format.md)::
+
+    0   8   magic  b"FSHIELD\n"
+    8   4   format version, uint32
+    12  4   header length H, uint32
+    16  32  SHA-256 of everything from byte 48 to the end
+    48  H   header, UTF-8 JSON: provenance, and name, type, shape, offset of each array
+    ..      arrays, each at a multiple of 64 bytes from the start, zero-padded between
+
+Saving writes a temporary file in the same directory, syncs it, and renames it over the target, so
+that a reader sees the old file or the new one and never half of either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.errors import ArtifactError
+
+MAGIC = b"FSHIELD\n"
+FORMAT_VERSION = 1
+_PREFIX = struct.Struct("<8sII32s")
+_ALIGN = 64
+_TYPES = {"|u1", "<u2", "|i1", "<i2", "<i8", "<f8"}
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_artifact(
+    path: str | os.PathLike[str], data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> str:
+    """Write ``data`` and ``arrays`` to ``path``, atomically; returns the SHA-256 digest (hex)."""
+    header, tables = _header(data, arrays)
+    digest = hashlib.sha256()
+    for chunk in _body(header, tables):
+        digest.update(chunk)
+    with _replacing(Path(path)) as file:
+        file.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), digest.digest()))
+        for chunk in _body(header, tables):
+            file.write(chunk)
+    return digest.hexdigest()
+
+
+def read_artifact(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """What :func:`write_artifact` wrote, its digest checked; the arrays are memory-mapped."""
+    source = Path(path)
+    with source.open("rb") as file:
+        length, digest = _read_prefix(file, source)
+        if _digest_of(file) != digest:
+            raise ArtifactError(
+                f"{source}: the content does not match its SHA-256 digest: the file is truncated "
+                "or corrupted; synthesise it again or restore a copy"
+            )
+        file.seek(_PREFIX.size)
+        header = file.read(length)
+    try:
+        data = json.loads(header)
+        entries = data.pop("arrays")
+        return data, {e["name"]: _map_array(source, _PREFIX.size + length, e) for e in entries}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{source}: its header is not understood ({error!r})") from error
+
+
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 digest a policy file carries, in hexadecimal."""
+    source = Path(path)
+    with source.open("rb") as file:
+        return _read_prefix(file, source)[1].hex()
+
+
+# Writing ------------------------------------------------------------------------------------
+
+
+def _header(
+    data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[bytes, list[NDArray[Any]]]:
+    tables = [np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for a in arrays.values()]
+    entries, offset = [], 0
+    for name, table in zip(arrays, tables, strict=True):
+        entries.append(
+            {"name": name, "type": table.dtype.str, "shape": list(table.shape), "offset": offset}
+        )
+        offset += _padded(table.nbytes)
+    text = json.dumps(
+        {**data, "arrays": entries}, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    ).encode()
+    # Spaces after the JSON put the first array at a multiple of 64.
+    return text.ljust(_padded(_PREFIX.size + len(text)) - _PREFIX.size), tables
+
+
+def _body(header: bytes, arrays: list[NDArray[Any]]) -> Iterator[bytes | memoryview]:
+    yield header
+    for array in arrays:
+        yield array.reshape(-1).view(np.uint8).data
+        yield b"\0" * (_padded(array.nbytes) - array.nbytes)
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGN) * _ALIGN
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``target`` once it is complete and on disk."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Reading ------------------------------------------------------------------------------------
+
+
+def _read_prefix(file: BinaryIO, source: Path) -> tuple[int, bytes]:
+    """Length of the header and digest of the content."""
+    prefix = file.read(_PREFIX.size)
+    size = source.stat().st_size
+    if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
+        what = "not a fairshield policy" if size else "empty"
+        raise ArtifactError(
+            f"{source} is {what} ({size} bytes, begins with {prefix[:8]!r}, expected {MAGIC!r})"
+        )
+    _, version, length, digest = _PREFIX.unpack(prefix)
+    if version > FORMAT_VERSION:
+        raise ArtifactError(
+            f"{source} has format version {version}, this library reads up to {FORMAT_VERSION}: "
+            "upgrade fairshield"
+        )
+    if _PREFIX.size + length > size:
+        raise ArtifactError(f"{source} is truncated: {size} bytes, its header alone needs more")
+    return length, digest
+
+
+def _digest_of(file: BinaryIO) -> bytes:
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+    return digest.digest()
+
+
+def _map_array(source: Path, base: int, entry: dict[str, Any]) -> NDArray[Any]:
+    if entry["type"] not in _TYPES:
+        raise ValueError(f"array {entry['name']!r} has the unknown type {entry['type']!r}")
+    shape, dtype = tuple(int(n) for n in entry["shape"]), np.dtype(entry["type"])
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    offset = base + int(entry["offset"])
+    return np.memmap(source, dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)

@@ -1,0 +1,118 @@
+"""The command ``fairshield`` and what it makes of errors.
+
+Exit codes: 0 done; 1 the property is violated or cannot be guaranteed; 2 a mistake in the
+arguments, the input or the surroundings, told in one sentence; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from fairshield import __version__
+from fairshield.cli.audit import audit
+from fairshield.cli.bench import bench
+from fairshield.cli.demo import demo
+from fairshield.cli.explain import explain
+from fairshield.cli.inspect import inspect
+from fairshield.cli.run import run
+from fairshield.cli.simulate import simulate
+from fairshield.cli.synthesize import synthesize
+from fairshield.cli.verify import verify
+from fairshield.errors import FairshieldError, InfeasibleError
+
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+
+class App(click.Group):
+    """A group of commands whose errors are sentences."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments; help and version are printed here."""
+        with plain_errors():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a user's mistake ends in one line, not in a traceback."""
+        with plain_errors():
+            return super().invoke(ctx)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands in the order in which one meets them."""
+        return list(self.commands)
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn expected errors into a message on standard error and an exit code."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        raise click.exceptions.Exit(BROKEN_PIPE) from None
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except InfeasibleError as error:
+        raise _Violated(str(error)) from None
+    except FairshieldError as error:
+        raise _Mistake(str(error)) from None
+    except OSError as error:
+        _discard_output()
+        raise _Mistake(_sentence(error)) from None
+    except UnicodeError as error:
+        raise _Mistake(f"text that is not UTF-8: {error}") from None
+    except MemoryError as error:
+        raise _Mistake(f"out of memory: {error}") from None
+
+
+class _Violated(click.ClickException):
+    """What was asked for cannot be guaranteed."""
+
+    exit_code = 1
+
+
+class _Mistake(click.ClickException):
+    """Something to put right and try again."""
+
+    exit_code = 2
+
+
+def _sentence(error: OSError) -> str:
+    what = error.strerror or str(error)
+    return what if error.filename is None else f"{error.filename}: {what}"
+
+
+def _discard_output() -> None:
+    """Let what could not be written go nowhere, instead of failing once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):  # no file descriptor: nothing is flushed at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(
+    cls=App,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+    epilog="Example:  fairshield demo",
+)
+@click.version_option(__version__, prog_name="fairshield", message="%(prog)s %(version)s")
+def app() -> None:
+    """Shields that keep a stream of decisions fair: always, and at the least expected cost.
+
+    A policy is made once (synthesize), checked (verify) and put before any classifier (run);
+    whatever arrives, its decisions satisfy the property at the end of every window.
+    """
+
+
+for _command in (synthesize, inspect, run, audit, verify, explain, simulate, bench, demo):
+    app.add_command(_command)

@@ -1,0 +1,190 @@
+"""``fairshield audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairshield.cli.options import (
+    checkpoint_option,
+    examples,
+    format_option,
+    given,
+    horizon_option,
+    json_option,
+    names_callback,
+    property_options,
+    start_option,
+)
+from fairshield.cli.output import (
+    positions,
+    print_facts,
+    print_json,
+    print_table,
+    sparkline,
+    tenths,
+)
+from fairshield.cli.stream import blamed_on, declared_group
+from fairshield.counts import Group
+from fairshield.errors import InvalidValueError
+from fairshield.policy import Policy
+from fairshield.records import Format, Record, read_records
+from fairshield.runtime.audit import audit as audit_log
+from fairshield.runtime.report import AuditReport
+from fairshield.specfile import format_of, open_lines, parse_property, parse_start
+
+_SHOWN = 10
+"""Violations and windows listed for people; ``--json`` has all."""
+
+
+@click.command(
+    epilog=examples(
+        "fairshield audit decisions.jsonl --policy loans.shield",
+        "fairshield audit decisions.csv --property disparate-impact --bound 0.8 --horizon 100",
+    )
+)
+@click.argument("log")
+@click.option(
+    "--policy",
+    metavar="POLICY",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The policy that decided; every decision is derived again.",
+)
+@property_options
+@horizon_option
+@start_option
+@checkpoint_option
+@click.option(
+    "--names", metavar="A,B", callback=names_callback, help="The two groups, first one first."
+)
+@format_option
+@json_option
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    /,
+    log: str,
+    policy: Path | None,
+    names: tuple[str, ...] | None,
+    format: Format | None,
+    as_json: bool,
+    **words: Any,
+) -> None:
+    """Check a log of decisions again.
+
+    Every window of it; exit 1 if the property was violated. LOG (- for standard input) has the
+    fields group, accepted and, if the property counts by outcome, outcome; proposed and cost tell
+    who was overruled. It is checked against the policy that made it, or against any property;
+    without a horizon the log is one window.
+    """
+    chosen = given(words)
+    loaded = None if policy is None else Policy.load(policy)
+    if loaded is None and "property" not in chosen:
+        raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
+    prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
+    groups = None if loaded is None else loaded.groups
+    with open_lines(log) as lines, blamed_on(log):
+        records = read_records(lines, format or format_of(log))
+        report = audit_log(
+            prop,
+            records if groups is None else (_declared(groups, r) for r in records),
+            groups=names if groups is None else groups,
+            horizon=chosen.get("horizon"),
+            start=parse_start(chosen),
+            checkpoints=chosen.get("checkpoints", ()),
+            policy=loaded,
+        )
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print_report(report)
+    ctx.exit(0 if report.holds else 1)
+
+
+def _declared(groups: tuple[Group, ...], record: Record) -> Record:
+    return record._replace(fields=record.fields | {"group": declared_group(groups, record)})
+
+
+def _print_report(report: AuditReport) -> None:
+    complete = [window for window in report.windows if window.complete]
+    unfair = {violation.window for violation in report.violations}
+    print_facts(
+        [
+            ("verdict", _verdict(report, len(unfair), len(complete))),
+            ("windows", _windows(report, len(complete))),
+            ("decisions", f"{report.decisions:,}"),
+            ("overruled", _overruled(report)),
+            ("cost paid", f"{report.cost_paid:.6g}"),
+            ("largest bias", _largest_bias(report)),
+            *_difference(report),
+        ]
+    )
+    if report.violations:
+        _print_violations(report)
+    if report.overruled and len(report.overruled_by_position) > 1:
+        _print_positions(report)
+
+
+def _verdict(report: AuditReport, unfair: int, complete: int) -> str:
+    if not report.decisions:
+        return "nothing to check: the log has no decisions"
+    if report.holds:
+        checked = "every window" if complete > 1 else "the window" if complete else None
+        return f"{report.prop} held " + (
+            f"at the end of {checked}" if checked else "so far: the window is not finished"
+        )
+    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {len(report.windows):,} windows"
+
+
+def _windows(report: AuditReport, complete: int) -> str:
+    text = f"{complete:,} complete"
+    if len(report.windows) > complete:
+        text += f", one unfinished after {report.windows[-1].decided:,} decisions"
+    return text
+
+
+def _overruled(report: AuditReport) -> str:
+    share = report.overruled / report.decisions if report.decisions else 0.0
+    by_group = ", ".join(f"{group} {n:,}" for group, n in report.overruled_by_group.items())
+    return f"{report.overruled:,} ({share:.2%}): {by_group}"
+
+
+def _largest_bias(report: AuditReport) -> str:
+    largest = max((window.bias for window in report.windows if window.complete), default=0.0)
+    return f"{largest:.4g} at the end of a window, {report.limit:.4g} is allowed"
+
+
+def _difference(report: AuditReport) -> list[tuple[str, str]]:
+    found = report.difference
+    if found is None:
+        return []
+    did, should = (("accepted", "rejected")[not y] for y in (found.accepted, found.expected))
+    text = f"line {found.line} {did}, the policy would have {should} ({found.reason})"
+    return [("not the policy's", text)]
+
+
+def _print_violations(report: AuditReport) -> None:
+    click.echo("\nViolations")
+    rows = [
+        [
+            f"window {violation.window}",
+            f"{violation.line:,}",
+            f"{violation.decided:,}",
+            f"{violation.bias:.4g}",
+            *(f"{count.accepted:,} of {count.seen:,}" for count in violation.counts.values()),
+        ]
+        for violation in report.violations[:_SHOWN]
+    ]
+    header = ["", "line", "decided", "bias"]
+    print_table([*header, *(f"{group} accepted" for group in report.overruled_by_group)], rows)
+    if len(report.violations) > _SHOWN:
+        click.echo(f"... and {len(report.violations) - _SHOWN:,} more (--json lists all)")
+
+
+def _print_positions(report: AuditReport) -> None:
+    people = report.overruled_by_position
+    parts = [(part, sum(people[slice(*part)])) for part in tenths(len(people))]
+    click.echo(f"\nOverruled by position   {sparkline([n for _, n in parts])}")
+    print_table(["decisions", "people"], [[positions(*part), f"{n:,}"] for part, n in parts])

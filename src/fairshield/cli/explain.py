@@ -1,0 +1,145 @@
+"""``fairshield explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairshield.cli.options import (
+    counts_callback,
+    examples,
+    format_option,
+    json_option,
+    policy_argument,
+)
+from fairshield.cli.output import print_json
+from fairshield.cli.stream import Windows, blamed_on, declared_group
+from fairshield.counts import Counts
+from fairshield.errors import InvalidValueError
+from fairshield.policy import Policy
+from fairshield.records import Format, Record, read_records
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+from fairshield.specfile import format_of, open_lines
+
+Found = tuple[dict[str, Any], Decision]
+"""Where a decision was made, and the decision."""
+
+
+@click.command(
+    epilog=examples(
+        "fairshield explain loans.shield decisions.jsonl --line 97",
+        "fairshield explain loans.shield --group a --proposed accept --counts a=10:8,b=20:14",
+    )
+)
+@policy_argument
+@click.argument("log", required=False)
+@click.option(
+    "--line", "lines", metavar="N", type=int, multiple=True, help="This line. Repeatable."
+)
+@click.option(
+    "--all-overruled/--all",
+    "only_overruled",
+    default=True,
+    help="Lines that overrule a proposal, or every line.  [default: all-overruled]",
+)
+@click.option("--group", metavar="G", help="A request instead of a log: its group,")
+@click.option("--proposed", type=click.Choice(["accept", "reject"]), help="what is proposed,")
+@click.option("--cost", type=float, default=1.0, show_default=True, help="its cost, and")
+@click.option(
+    "--counts",
+    metavar="G=SEEN:ACC,...",
+    callback=counts_callback,
+    help="the counters before it.  [default: the start]",
+)
+@click.option(
+    "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
+)
+@format_option
+@json_option
+def explain(
+    policy: Path,
+    log: str | None,
+    lines: tuple[int, ...],
+    only_overruled: bool,
+    group: str | None,
+    proposed: str | None,
+    cost: float,
+    counts: dict[str, tuple[int, int]] | None,
+    decided: int | None,
+    format: Format | None,
+    as_json: bool,
+) -> None:
+    """Say why a decision was made.
+
+    In one sentence, with what either decision was expected to cost. Explains lines of a log that
+    run has written, or one request given by options.
+    """
+    loaded = Policy.load(policy)
+    if (log is None) == (group is None):
+        raise InvalidValueError("give either a log or a request (--group, --proposed), not both")
+    if log is not None:
+        found = _from_log(loaded, log, format or format_of(log), set(lines), only_overruled)
+    else:
+        found = iter([({}, _one(loaded, group, proposed, cost, counts, decided))])
+    _print_explanations(loaded, found, as_json)
+
+
+def _from_log(
+    policy: Policy, log: str, format: Format, lines: set[int], only_overruled: bool
+) -> Iterator[Found]:
+    windows, missing = Windows(policy), set(lines)
+    with open_lines(log) as text, blamed_on(log):
+        for record in read_records(text, format):
+            answer = windows.replay(record)
+            missing.discard(record.line)
+            wanted = record.line in lines if lines else answer.decision.overruled
+            if wanted or not (lines or only_overruled):
+                yield {"line": record.line, "window": answer.window}, answer.decision
+        if missing:
+            raise InvalidValueError(f"no decision on line {min(missing)}")
+
+
+def _one(
+    policy: Policy,
+    group: str | None,
+    proposed: str | None,
+    cost: float,
+    counts: dict[str, tuple[int, int]] | None,
+    decided: int | None,
+) -> Decision:
+    if proposed is None:
+        raise InvalidValueError("say what was proposed: --proposed accept or --proposed reject")
+    by_text = {str(name): name for name in policy.groups}
+    now = {by_text.get(name, name): count for name, count in (counts or {}).items()}
+    shield = Shield(policy, counts=Counts(now) if now else None, decided=decided)
+    asked = declared_group(policy.groups, Record(0, {"group": group}))
+    return shield.advise(asked, proposed=proposed == "accept", cost=cost)
+
+
+def _print_explanations(policy: Policy, found: Iterator[Found], as_json: bool) -> None:
+    from fairshield.explain import explain as explain_decision
+
+    for where, decision in found:
+        explanation = explain_decision(policy, decision)
+        if as_json:
+            print_json(where | _plain(decision) | _costs(explanation))
+        else:
+            place = f"line {where['line']}, window {where['window']}: " if where else ""
+            click.echo(f"{place}{explanation}")
+
+
+def _plain(decision: Decision) -> dict[str, Any]:
+    names = ("index", "group", "proposed", "cost", "accepted", "overruled", "guaranteed")
+    return {name: getattr(decision, name) for name in names} | {"why": decision.why.value}
+
+
+def _costs(explanation: Any) -> dict[str, Any]:
+    return {
+        "cost_if_accepted": explanation.if_accepted,
+        "cost_if_rejected": explanation.if_rejected,
+        "explanation": str(explanation),
+    }

@@ -1,0 +1,116 @@
+"""``fairshield inspect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairshield.cli.options import examples, json_option, policy_argument
+from fairshield.cli.output import (
+    human_size,
+    positions,
+    print_facts,
+    print_json,
+    print_table,
+    sparkline,
+    tenths,
+)
+from fairshield.cli.synthesize import summary
+from fairshield.policy import Policy
+
+_QUICK = 6_000_000
+"""States up to which the exact expectations take about a second."""
+
+
+@click.command(
+    epilog=examples(
+        "fairshield inspect loans.shield",
+    )
+)
+@policy_argument
+@click.option(
+    "--interventions/--no-interventions",
+    default=None,
+    help="Expected interventions by position.  [default: unless it takes long]",
+)
+@json_option
+def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
+    """Show what a policy guarantees and costs.
+
+    Also where it comes from, and at which positions of a window it is expected to intervene.
+    """
+    loaded = Policy.load(policy)
+    wanted = loaded.layout.n_states <= _QUICK if interventions is None else interventions
+    facts = describe(loaded, policy, interventions=wanted)
+    if as_json:
+        print_json(facts)
+        return
+    print_facts(_for_people(loaded, facts))
+    if facts["interventions"] is not None:
+        _print_interventions(loaded, facts["interventions"])
+
+
+def describe(policy: Policy, path: Path, *, interventions: bool) -> dict[str, Any]:
+    """Everything about a policy file, as JSON-able data."""
+    rows = policy.rows
+    return summary(policy, path) | {
+        "groups": list(policy.groups),
+        "inputs": policy.inputs.to_dict(),
+        "start": [[group, *count] for group, count in policy.start.items()],
+        "checkpoints": list(policy.checkpoints),
+        "spread": policy.spread,
+        "outcomes_needed": policy.labelled,
+        "rows": len(rows.cuts),
+        "dense_rows": len(rows.dense_rows),
+        "library": policy.version,
+        "interventions": _by_tenth(policy) if interventions else None,
+    }
+
+
+def _by_tenth(policy: Policy) -> list[dict[str, Any]]:
+    """Expected number of people overruled, by group, in each tenth of the window."""
+    from fairshield.evaluate import evaluate
+
+    overruled = evaluate(policy).overruled
+    return [
+        {"from": first + 1, "to": last, "overruled": overruled[first:last].sum(axis=0).tolist()}
+        for first, last in tenths(policy.horizon)
+    ]
+
+
+def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    points = [*policy.checkpoints, policy.horizon]
+    when = " and ".join(filter(None, [", ".join(map(str, points[:-1])), str(points[-1])]))
+    start = ", ".join(f"{g} {c.accepted} of {c.seen} accepted" for g, c in policy.start.items())
+    cost = f"{policy.expected_cost:.6g} per window"
+    if policy.least_cost < policy.expected_cost:
+        cost += f", of which {policy.expected_cost - policy.least_cost:.3g} for spreading"
+    return [
+        ("policy", facts["path"]),
+        ("guarantee", f"{policy.prop} after {when} decisions, whatever arrives"),
+        ("groups", " and ".join(map(str, policy.groups))),
+        ("needs", "group, proposed, cost" + (", outcome" if policy.labelled else "")),
+        ("expected cost", cost),
+        ("input model", str(policy.inputs)),
+        ("start", start if any(c.seen for c in policy.start.values()) else "nobody seen"),
+        ("spread", f"{policy.spread:g}" if policy.spread > 1 else "none"),
+        ("tables", f"{facts['rows']:,} rows, {facts['dense_rows']:,} of them dense"),
+        ("file", f"{human_size(facts['bytes'])}, made by fairshield {policy.version}"),
+        ("sha256", facts["sha256"]),
+    ]
+
+
+def _print_interventions(policy: Policy, parts: list[dict[str, Any]]) -> None:
+    totals = [sum(part["overruled"]) for part in parts]
+    click.echo(f"\nExpected interventions by position   {sparkline(totals)}")
+    header = ["decisions", *map(str, policy.groups), "both"]
+    print_table(
+        header,
+        [
+            [positions(part["from"] - 1, part["to"])]
+            + [f"{people:.4f}" for people in [*part["overruled"], sum(part["overruled"])]]
+            for part in parts
+        ],
+    )

@@ -1,0 +1,237 @@
+"""Options that several commands share, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fairshield.spec import (
+    BoundedRates,
+    DemographicParity,
+    DisparateImpact,
+    EqualOpportunity,
+    PredictiveEquality,
+    ShareParity,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+Decorator = Callable[[Any], Any]
+
+PROPERTIES = [
+    cls.kind
+    for cls in (
+        DemographicParity,
+        EqualOpportunity,
+        PredictiveEquality,
+        DisparateImpact,
+        ShareParity,
+        BoundedRates,
+    )
+]
+
+
+# Kinds of values ----------------------------------------------------------------------------
+
+
+def _reading(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that reads the text of an option; a ``ValueError`` says what is wrong with it."""
+
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return read(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return callback
+
+
+def pairs(text: str, convert: Callable[[str], T]) -> dict[str, T]:
+    """``"a=1,b=2"`` as a mapping by group.
+
+    >>> pairs("a=0.325,b=0.675", float)
+    {'a': 0.325, 'b': 0.675}
+    """
+    found: dict[str, T] = {}
+    for part in text.split(","):
+        group, _, value = part.rpartition("=")
+        try:
+            if not group.strip() or group.strip() in found:
+                raise ValueError
+            found[group.strip()] = convert(value)
+        except ValueError:
+            raise ValueError(
+                f"cannot read {part!r}: name each group once, as in a=...,b=..."
+            ) from None
+    return found
+
+
+def count(text: str) -> tuple[int, int]:
+    """``"10:8"`` as (seen, accepted)."""
+    seen, accepted = text.split(":")
+    return int(seen), int(accepted)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """``"50,100"`` as whole numbers of at least 1."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        found = (0,)
+    if min(found) < 1:
+        raise ValueError(f"{text!r} is not a list of whole numbers from 1 on, as in 50,100")
+    return found
+
+
+def names(text: str) -> tuple[str, ...]:
+    """``"a,b"`` as names."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def number_or(number: Callable[[str], float], *words: str) -> Callable[[str], Any]:
+    """Reads a number, or one of some words."""
+
+    def read(text: str) -> Any:
+        try:
+            return text if text in words else number(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is neither a number nor {' or '.join(words)}") from None
+
+    return read
+
+
+counts_callback = _reading(lambda text: pairs(text, count))
+names_callback = _reading(names)
+numbers_callback = _reading(numbers)
+_shares_callback = _reading(lambda text: pairs(text, float))
+
+
+# Groups of options --------------------------------------------------------------------------
+
+
+def _all(*decorators: Decorator) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+policy_argument = click.argument("policy", type=click.Path(dir_okay=False, path_type=Path))
+json_option = click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+format_option = click.option(
+    "--format",
+    type=click.Choice(["jsonl", "csv"]),
+    help="Default: csv for a file named .csv, else jsonl.",
+)
+start_option = click.option(
+    "--start",
+    metavar="G=SEEN:ACC,...",
+    callback=counts_callback,
+    help="Counters before the first decision, as in a=10:8,b=20:14.",
+)
+checkpoint_option = click.option(
+    "--checkpoint",
+    "checkpoints",
+    metavar="N",
+    type=int,
+    multiple=True,
+    help="The property must hold after N decisions, too. Repeatable.",
+)
+property_options = _all(
+    click.option(
+        "--property",
+        metavar="NAME",
+        type=click.Choice(PROPERTIES),
+        help=f"What must hold: {', '.join(PROPERTIES)}.",
+    ),
+    click.option("--bound", metavar="NUMBER", help="Exact, as in 0.1 or 1/10."),
+    click.option("--lower", metavar="NUMBER", help="Least rate (bounded-rates)."),
+    click.option("--upper", metavar="NUMBER", help="Largest rate (bounded-rates)."),
+    click.option(
+        "--two-sided/--one-sided",
+        default=None,
+        help="Either ratio of rates, or first group to second (disparate-impact).",
+    ),
+    click.option(
+        "--min-support",
+        metavar="N",
+        type=int,
+        help="Bind only once each group has N relevant people.",
+    ),
+    click.option(
+        "--undefined",
+        type=click.Choice(["bias-0", "rate-0"]),
+        help="A group without relevant people: fair, or of rate 0.",
+    ),
+)
+horizon_option = click.option(
+    "--horizon", metavar="N", type=int, help="Decisions in a window, at whose end it must hold."
+)
+input_options = _all(
+    click.option(
+        "--groups",
+        metavar="G=SHARE,...",
+        callback=_shares_callback,
+        help="Agnostic input model: only these shares are known.",
+    ),
+    click.option(
+        "--outcomes",
+        metavar="G=PROB,...",
+        callback=_shares_callback,
+        help="With --groups: probability of outcome 1.  [default: 0.5]",
+    ),
+    click.option(
+        "--inputs",
+        metavar="FILE",
+        help="Estimate from records: columns group, proposed, cost, outcome "
+        "or group, score, outcome.",
+    ),
+    click.option(
+        "--threshold",
+        metavar="NUMBER",
+        type=float,
+        help="With scores: accept from here on.  [default: 0.5]",
+    ),
+    click.option(
+        "--cost",
+        metavar="COST",
+        callback=_reading(number_or(float, "confidence", "constant")),
+        help="With scores: confidence or constant; with --groups: a number.",
+    ),
+    click.option(
+        "--bins",
+        metavar="N|none",
+        callback=_reading(number_or(int, "none")),
+        help="Cost levels; none keeps every cost.  [default: 10 for scores]",
+    ),
+    click.option(
+        "--smoothing",
+        metavar="NUMBER",
+        type=float,
+        help="Imaginary people added to each group and proposal.  [default: 1]",
+    ),
+    click.option(
+        "--names",
+        metavar="A,B",
+        callback=names_callback,
+        help="The two recorded groups, first one first.",
+    ),
+)
+
+
+def examples(*lines: str) -> str:
+    """The end of a help page; lines stay as they are."""
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+
+
+def given(words: dict[str, Any]) -> dict[str, Any]:
+    """The options that were used."""
+    return {key: value for key, value in words.items() if value is not None and value != ()}

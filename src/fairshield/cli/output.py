@@ -1,0 +1,155 @@
+"""What people see: tables, bars, sizes; what machines see: one line of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import click
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_UNWRAPPED = 240
+_PATIENCE = 1.0
+"""Seconds of work before a progress bar appears."""
+
+
+def print_json(data: Any) -> None:
+    """One line of JSON; numbers that JSON lacks become null."""
+    click.echo(json.dumps(finite(data), ensure_ascii=False, allow_nan=False))
+
+
+def finite(data: Any) -> Any:
+    """``data`` with ``None`` for infinities and not-a-numbers."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [finite(value) for value in data]
+    return data
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    _print_columns([(name, value) for name, value in facts], ("left", "left"))
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table whose first column is text and whose others are numbers."""
+    _print_columns(rows, ["left"] + ["right"] * (len(header) - 1), header)
+
+
+def _print_columns(
+    rows: Iterable[Sequence[str]], justify: Sequence[Any], header: Sequence[str] | None = None
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=header is not None)
+    for i, side in enumerate(justify):
+        table.add_column(Text(header[i] if header else ""), justify=side)
+    for row in rows:
+        # Text, because group names are the user's and may look like markup.
+        table.add_row(*map(Text, row))
+    # Only a terminal has an edge at which to wrap.
+    console = Console(width=None if sys.stdout.isatty() else _UNWRAPPED)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A row of blocks as high as the values; nothing but zeros is flat."""
+    top = max(values, default=0.0)
+    if top <= 0.0:
+        return _BLOCKS[0] * len(values)
+    return "".join(_BLOCKS[round(value / top * (len(_BLOCKS) - 1))] for value in values)
+
+
+def human_size(size: float) -> str:
+    """A size in bytes for people.
+
+    >>> human_size(1_083_008)
+    '1.1 MB'
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" or size >= 10 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def tenths(horizon: int) -> list[tuple[int, int]]:
+    """The window cut into at most ten parts: first position and one past the last.
+
+    >>> tenths(25)[:2], tenths(3)
+    ([(0, 2), (2, 5)], [(0, 1), (1, 2), (2, 3)])
+    """
+    parts = min(10, horizon)
+    edges = [i * horizon // parts for i in range(parts + 1)]
+    return list(pairwise(edges))
+
+
+def positions(first: int, last: int) -> str:
+    """A range of positions as people count them."""
+    return str(last) if last == first + 1 else f"{first + 1} to {last}"
+
+
+@contextlib.contextmanager
+def progress_bar(label: str) -> Iterator[Callable[..., None]]:
+    """A callback for the share of work done; shows a bar on a terminal if it takes a while."""
+    if not sys.stderr.isatty():
+        yield lambda share, label=None: None
+        return
+    bar = _LateBar(label)
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+class _LateBar:
+    """A progress bar that appears after :data:`_PATIENCE`, also while code is compiled."""
+
+    def __init__(self, label: str) -> None:
+        self._label, self._share = label, 0.0
+        self._bar: Any = None
+        self._closed = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(_PATIENCE, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TimeElapsedColumn
+
+        with self._lock:
+            if self._closed:
+                return
+            columns = ("{task.description}", BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._label, total=1.0, completed=self._share)
+            self._bar.start()
+
+    def update(self, share: float, label: str | None = None) -> None:
+        with self._lock:
+            self._share, self._label = share, label or self._label
+            if self._bar is not None:
+                task = self._bar.task_ids[0]
+                self._bar.update(task, completed=share, description=self._label)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            if self._bar is not None:
+                self._bar.stop()

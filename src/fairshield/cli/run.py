@@ -1,0 +1,198 @@
+"""``fairshield run``."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from fairshield.cli.options import examples, format_option, policy_argument
+from fairshield.cli.stream import Answer, Lines, blamed_on, decide_stream, read_stream
+from fairshield.errors import InvalidValueError
+from fairshield.policy import Policy
+from fairshield.records import Format, Record, read_records
+from fairshield.specfile import decoded, format_of, open_lines
+
+
+@click.command(
+    epilog=examples(
+        "fairshield run loans.shield < requests.jsonl > decisions.jsonl",
+        "fairshield run loans.shield requests.csv -o decisions.csv --resume decisions.csv",
+    )
+)
+@policy_argument
+@click.argument("file", default="-")
+@format_option
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Default: standard output.",
+)
+@click.option(
+    "--resume",
+    metavar="DECISIONS",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Earlier output of an interrupted run; the input is the whole stream again.",
+)
+@click.option("--explain", is_flag=True, help="Explain each overruled decision.")
+def run(
+    policy: Path,
+    file: str,
+    format: Format | None,
+    output: Path | None,
+    resume: Path | None,
+    explain: bool,
+) -> None:
+    """Decide a stream of requests.
+
+    One line each, from FILE or standard input. A request has the fields group, proposed, cost
+    (default 1) and, if the property counts by outcome, outcome. Its line is written back with
+    window, index, accepted, overruled and reason as soon as it is decided. A new window begins
+    after every horizon decisions.
+
+    An interrupted run is continued by the same command with --resume: what has been decided is
+    checked and skipped. With -o naming the same file the output goes on where it stopped.
+    """
+    loaded = Policy.load(policy)
+    named = next((path for path in (file, resume, output) if path not in ("-", None)), "-")
+    chosen = format or format_of(named)
+    earlier = _earlier(resume, output, chosen)
+    with open_lines(file) as source, _destination(output, earlier) as target:
+        lines, write = Lines(source), _Writer(chosen, target, earlier)
+        log = () if earlier is None else earlier.records()
+        for answer in decide_stream(loaded, read_stream(lines, chosen), log):
+            write(_explained(loaded, answer) if explain else answer.fields())
+    if lines.cut and chosen == "csv":
+        click.echo("Note: the last line of the input has no end; decided as it stands.", err=True)
+
+
+def _explained(policy: Policy, answer: Answer) -> dict[str, Any]:
+    from fairshield.explain import explain
+
+    decision = answer.decision
+    why = str(explain(policy, decision)) if decision.overruled else None
+    return answer.fields() | {"explanation": why}
+
+
+# Where lines come from and go to ------------------------------------------------------------
+
+
+class _Earlier:
+    """The output of an interrupted run: its whole lines, and what to do with the rest."""
+
+    def __init__(self, path: Path, format: Format, continued: bool) -> None:
+        self._path, self._format, self.continued = path, format, continued
+        self._whole = self._length_of_whole_lines()
+        self._torn = path.stat().st_size > self._whole
+        if self._torn:
+            click.echo(f"Note: {path} ends in an unfinished line; it is decided again.", err=True)
+
+    def _length_of_whole_lines(self) -> int:
+        """Bytes up to the last line end that is not inside a quoted CSV field."""
+        end, at, quoted = 0, 0, False
+        with self._path.open("rb") as file:
+            for line in file:
+                at += len(line)
+                quoted ^= self._format == "csv" and line.count(b'"') % 2 == 1
+                end = at if line.endswith(b"\n") and not quoted else end
+        return end
+
+    def _lines(self) -> Iterator[str]:
+        with self._path.open("rb") as file:
+            yield from decoded(iter(lambda: file.readline(self._whole - file.tell()), b""))
+
+    def records(self) -> Iterator[Record]:
+        """What was decided."""
+        if self._whole:
+            with blamed_on("the earlier output"):
+                yield from read_records(self._lines(), self._format)
+
+    def header(self) -> list[str] | None:
+        """The columns of a CSV, if it got that far."""
+        is_csv = self._format == "csv"
+        return next(csv.reader(self._lines()), None) if is_csv and self._whole else None
+
+    def drop_torn_line(self) -> None:
+        """Make room for the next line, where the output goes on in the same file."""
+        if self.continued and self._torn:
+            os.truncate(self._path, self._whole)
+
+
+def _earlier(resume: Path | None, output: Path | None, format: Format) -> _Earlier | None:
+    if resume is None or (output == resume and not resume.exists()):
+        return None
+    return _Earlier(resume, format, _is_same(output, resume))
+
+
+def _is_same(output: Path | None, resume: Path) -> bool:
+    """Whether the output goes on in the file that is resumed, by name or by redirection."""
+    if output is not None:
+        return output.exists() and output.samefile(resume)
+    try:
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), resume.stat())
+    except io.UnsupportedOperation:  # standard output is not a file
+        return False
+
+
+@contextlib.contextmanager
+def _destination(output: Path | None, earlier: _Earlier | None) -> Iterator[BinaryIO]:
+    """Where answers go; never over decisions that have been written before."""
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    continued = earlier is not None and earlier.continued
+    if not continued and output.exists() and output.stat().st_size:
+        raise InvalidValueError(
+            f"{output} already holds something: continue it with --resume {output}, remove it, or "
+            "choose another name"
+        )
+    with output.open("ab") as target:
+        yield target
+
+
+class _Writer:
+    """Writes one line per decision, at once: what is decided is written."""
+
+    def __init__(self, format: Format, target: BinaryIO, earlier: _Earlier | None) -> None:
+        self._csv, self._target, self._earlier = format == "csv", target, earlier
+        self._header = None if earlier is None else earlier.header()
+
+    def __call__(self, fields: dict[str, Any]) -> None:
+        text = self._row(fields) if self._csv else json.dumps(fields, ensure_ascii=False) + "\n"
+        if self._earlier is not None:
+            # Not before the first new line: until here it might have been somebody else's file.
+            self._earlier.drop_torn_line()
+            self._earlier = None
+        self._target.write(text.encode(errors="backslashreplace"))
+        self._target.flush()
+
+    def _row(self, fields: dict[str, Any]) -> str:
+        columns, values = list(fields), [_cell(value) for value in fields.values()]
+        rows = [values]
+        if self._header is None:
+            self._header = columns
+            rows = [columns, values]
+        elif self._header != columns:
+            raise InvalidValueError(
+                f"the earlier output has the columns {', '.join(self._header)}, this run would "
+                f"write {', '.join(columns)}: resume with the same options"
+            )
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

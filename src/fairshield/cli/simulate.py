@@ -1,0 +1,119 @@
+"""``fairshield simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from fairshield.cli.options import examples, given, input_options, json_option, policy_argument
+from fairshield.cli.output import (
+    positions,
+    print_json,
+    print_table,
+    sparkline,
+    tenths,
+)
+from fairshield.policy import Policy
+from fairshield.specfile import parse_inputs
+
+
+@click.command(
+    epilog=examples(
+        "fairshield simulate loans.shield --windows 10000",
+        "fairshield simulate loans.shield --groups a=0.1,b=0.9 --json",
+    )
+)
+@policy_argument
+@click.option("--windows", metavar="N", default=10_000, show_default=True, help="How many.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random numbers.",
+)
+@input_options
+@json_option
+def simulate(policy: Path, windows: int, seed: int, as_json: bool, **words: Any) -> None:
+    """Decide random windows with and without the shield.
+
+    Requests follow the policy's own input model, or another one given by options: the decisions
+    stay fair all the same, only the cost changes.
+    """
+    from fairshield.simulate import simulate as simulate_windows
+
+    loaded = Policy.load(policy)
+    chosen = given(words)
+    inputs = parse_inputs(chosen) if chosen else None
+    rng = np.random.default_rng(seed)
+    found = simulate_windows(loaded, n_windows=windows, rng=rng, inputs=inputs)
+    facts = report(loaded, found, own_inputs=inputs is None) | {"seed": seed}
+    if as_json:
+        print_json(facts)
+    else:
+        _print_report(loaded, facts)
+
+
+def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
+    """The figures of a simulation, as JSON-able data."""
+    people = found.overruled_at
+    return {
+        "guarantee": f"{policy.prop} over {policy.horizon} decisions",
+        "windows": found.n_windows,
+        "unfair_windows_unshielded": found.unfair_windows_unshielded,
+        "unfair_windows": found.unfair_windows,
+        "largest_bias_unshielded": float(found.bias_unshielded.max()),
+        "largest_bias": float(found.bias.max()),
+        "overruled_share": found.overruled_share,
+        "mean_cost": found.mean_cost,
+        "cost_error": found.cost_error,
+        "expected_cost": policy.expected_cost if own_inputs else None,
+        "interventions": [
+            {"from": first + 1, "to": last, "overruled": people[first:last].sum(axis=0).tolist()}
+            for first, last in tenths(policy.horizon)
+        ],
+    }
+
+
+def _print_report(policy: Policy, facts: dict[str, Any]) -> None:
+    n, expected = facts["windows"], facts["expected_cost"]
+    click.echo(f"{facts['guarantee']}, {n:,} windows, seed {facts['seed']}\n")
+    print_table(
+        ["", "proposals", "shielded"],
+        [
+            ["unfair windows", *(_share(facts[key], n) for key in _UNFAIR)],
+            ["largest bias", *(f"{facts[key]:.4g}" for key in _BIAS)],
+            ["decisions overruled", "0.00%", f"{facts['overruled_share']:.2%}"],
+            ["mean cost", "0", f"{facts['mean_cost']:.4f} ± {facts['cost_error']:.4f}"],
+            *([["expected cost", "0", f"{expected:.4f}"]] if expected is not None else []),
+        ],
+    )
+    _print_interventions(policy, facts["interventions"])
+
+
+_UNFAIR = ("unfair_windows_unshielded", "unfair_windows")
+_BIAS = ("largest_bias_unshielded", "largest_bias")
+
+
+def _share(count: int, n: int) -> str:
+    return f"{count:,} ({count / n:.1%})"
+
+
+def _print_interventions(policy: Policy, parts: list[dict[str, Any]]) -> None:
+    totals = [sum(part["overruled"]) for part in parts]
+    click.echo(f"\nOverruled by position   {sparkline(totals)}")
+    print_table(
+        ["decisions", *map(str, policy.groups), "share"],
+        [
+            [
+                positions(part["from"] - 1, part["to"]),
+                *(f"{n:,}" for n in part["overruled"]),
+                f"{total / max(sum(totals), 1):.1%}",
+            ]
+            for part, total in zip(parts, totals, strict=True)
+        ],
+    )

@@ -1,0 +1,188 @@
+"""A policy over a stream of records: windows one after another, resumable from its own output.
+
+The answer to a request depends on the requests before it and on nothing else, so a run is resumed
+by deciding the old requests again, comparing them with what was written, and going on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fairshield.counts import Group
+from fairshield.errors import FairshieldError, InvalidValueError
+from fairshield.policy import Policy
+from fairshield.records import Format, Record, read_records
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+
+
+class Request(NamedTuple):
+    """What a record asks, as checked values; ``outcome`` is ``None`` if nobody needs it."""
+
+    group: Group
+    proposed: bool
+    cost: float
+    outcome: bool | None
+
+
+class Answer(NamedTuple):
+    """A decision, the window it belongs to and the record that asked for it."""
+
+    record: Record
+    window: int
+    decision: Decision
+
+    def fields(self) -> dict[str, Any]:
+        """The record's own fields, and the decision's."""
+        return self.record.fields | {
+            "window": self.window,
+            "index": self.decision.index,
+            "accepted": self.decision.accepted,
+            "overruled": self.decision.overruled,
+            "reason": self.decision.reason,
+        }
+
+
+class Windows:
+    """Shields of one policy, one after another: a new one whenever a window is over."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._window = 0
+        self._shield = Shield(policy)
+
+    def decide(self, record: Record) -> Answer:
+        """The policy's answer to a request."""
+        return self._answer(
+            record, lambda shield, r: shield.decide(r.group, proposed=r.proposed, cost=r.cost)
+        )
+
+    def replay(self, record: Record) -> Answer:
+        """The answer that was given, whoever gave it: the record says whether it was accepted."""
+
+        def recorded(shield: Shield, request: Request) -> Decision:
+            group, proposed, cost, _ = request
+            advice = shield.advise(group, proposed=proposed, cost=cost)
+            return shield.record(advice, final=record.flag("accepted"))
+
+        return self._answer(record, recorded)
+
+    def _answer(self, record: Record, decide: Callable[[Shield, Request], Decision]) -> Answer:
+        request = parse_request(self.policy, record)
+        if not self._shield.remaining:
+            self._window, self._shield = self._window + 1, Shield(self.policy)
+        try:
+            decision = decide(self._shield, request)
+        except FairshieldError as error:
+            raise InvalidValueError(f"line {record.line}: {error}") from None
+        if request.outcome is not None:
+            self._shield.observe(decision, outcome=request.outcome)
+        return Answer(record, self._window, decision)
+
+
+def parse_request(policy: Policy, record: Record) -> Request:
+    """The request of a record; group names are compared as text, which is all a CSV has."""
+    group, outcome = declared_group(policy.groups, record), None
+    if policy.labelled:
+        if record.missing("outcome"):
+            raise InvalidValueError(
+                f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add it "
+                "to the record; where it becomes known only later, use Shield.observe"
+            )
+        outcome = record.flag("outcome")
+    return Request(group, record.flag("proposed"), record.cost(), outcome)
+
+
+def declared_group(groups: Iterable[Group], record: Record) -> Group:
+    """The group of a record as declared: ``1`` for the text ``"1"``, and the other way."""
+    group = record.group()
+    if group in groups:
+        return group
+    return next((known for known in groups if str(known) == str(group)), group)
+
+
+def decide_stream(
+    policy: Policy, requests: Iterable[Record], log: Iterable[Record] = ()
+) -> Iterator[Answer]:
+    """Answers to ``requests`` in order, without those that ``log`` already holds.
+
+    Raises
+    ------
+    InvalidValueError
+        If a record cannot be decided, or ``log`` does not begin like this run.
+    """
+    windows, pending = Windows(policy), iter(requests)
+    for n, earlier in enumerate(log):
+        request = next(pending, None)
+        if request is None:
+            raise InvalidValueError(
+                f"the input ends after {n} requests, the earlier output goes on: resuming needs "
+                "the whole stream again, from its beginning"
+            )
+        _check_same(windows.decide(request), earlier, policy)
+    for record in pending:
+        yield windows.decide(record)
+
+
+def _check_same(answer: Answer, earlier: Record, policy: Policy) -> None:
+    """Whether ``earlier`` is the line that this answer would have been written as."""
+    with blamed_on("the earlier output"):
+        theirs, accepted = parse_request(policy, earlier), earlier.flag("accepted")
+    ours = parse_request(policy, answer.record)
+    at = f"line {earlier.line} of the earlier output"
+    if ours != theirs:
+        raise InvalidValueError(
+            f"{at} answers {_words(theirs)}, but line {answer.record.line} of the input asks "
+            f"{_words(ours)}: resuming needs the same stream again, from its beginning"
+        )
+    if accepted != answer.decision.accepted:
+        raise InvalidValueError(
+            f"{at} says accepted={earlier.fields['accepted']}, which is not this policy's "
+            "decision: it was written with another policy, or changed since"
+        )
+
+
+def _words(request: Request) -> str:
+    said = "accept" if request.proposed else "reject"
+    known = "" if request.outcome is None else f", outcome {int(request.outcome)}"
+    return f"group {request.group}, proposed {said}, cost {request.cost:g}{known}"
+
+
+# Lines --------------------------------------------------------------------------------------
+
+
+class Lines:
+    """An iterator of lines that knows whether the last one came without its end."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.cut = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.cut = not line.endswith("\n")
+        return line
+
+
+def read_stream(lines: Lines, format: Format) -> Iterator[Record]:
+    """Records as they arrive; an input that ends in the middle of a line is reported as such."""
+    try:
+        yield from read_records(lines, format)
+    except InvalidValueError as error:
+        if not lines.cut:
+            raise
+        raise InvalidValueError(f"{error}: the input ends in the middle of this line") from None
+
+
+@contextlib.contextmanager
+def blamed_on(source: object) -> Iterator[None]:
+    """Errors that say where the line they name is found."""
+    try:
+        yield
+    except FairshieldError as error:
+        raise InvalidValueError(f"{source}: {error}") from None

@@ -1,0 +1,105 @@
+"""``fairshield synthesize``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairshield.artifact import digest_of
+from fairshield.cli.options import (
+    checkpoint_option,
+    examples,
+    given,
+    horizon_option,
+    input_options,
+    json_option,
+    property_options,
+    start_option,
+)
+from fairshield.cli.output import human_size, print_json, progress_bar
+from fairshield.errors import InvalidValueError
+from fairshield.policy import Policy
+from fairshield.specfile import override, parse_spec, read_spec
+
+
+@click.command(
+    epilog=examples(
+        "fairshield synthesize loans.toml -o loans.shield",
+        "fairshield synthesize --property demographic-parity --bound 0.1 --horizon 100 \\",
+        "    --groups a=0.325,b=0.675 -o loans.shield",
+    )
+)
+@click.argument("spec", metavar="[SPEC.toml]", required=False)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the policy.  [default: the spec's name, or policy, with .shield]",
+)
+@property_options
+@horizon_option
+@start_option
+@checkpoint_option
+@click.option(
+    "--spread",
+    metavar="NUMBER",
+    type=float,
+    help="Above 1, spread interventions over the window.  [default: 1]",
+)
+@input_options
+@click.option("--threads", metavar="N", type=click.IntRange(min=1), help="Default: all processors.")
+@json_option
+def synthesize(
+    spec: str | None, output: Path | None, threads: int | None, as_json: bool, **words: Any
+) -> None:
+    """Make the cheapest policy that always meets a spec.
+
+    The specification is a TOML file, or options, or both: an option replaces what the file says.
+    The same words are keys there (checkpoints is a list, start and groups are tables).
+    """
+    parsed = parse_spec(override({} if spec is None else read_spec(spec), given(words)))
+    target = output or Path(Path(spec).stem if spec else "policy").with_suffix(".shield")
+    _check_target(target)
+    with progress_bar("synthesising") as progress:
+        policy = parsed.synthesize(threads=threads, progress=progress)
+    policy.save(target)
+    facts = summary(policy, target)
+    if as_json:
+        print_json(facts)
+    else:
+        click.echo(_line(facts))
+
+
+def summary(policy: Policy, path: Path) -> dict[str, Any]:
+    """What there is to know about a policy file at a glance."""
+    return {
+        "path": str(path),
+        "property": policy.prop.to_dict(),
+        "guarantee": f"{policy.prop} over {policy.horizon} decisions",
+        "horizon": policy.horizon,
+        "expected_cost": policy.expected_cost,
+        "least_cost": policy.least_cost,
+        "bytes": path.stat().st_size,
+        "sha256": digest_of(path),
+    }
+
+
+def _line(facts: dict[str, Any]) -> str:
+    cost = f"expected cost {facts['expected_cost']:.4f}"
+    if facts["least_cost"] < facts["expected_cost"]:
+        cost += f" (least {facts['least_cost']:.4f})"
+    size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
+    return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])
+
+
+def _check_target(target: Path) -> None:
+    """Find out before the work, not after it, that its result cannot be written."""
+    folder = target.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidValueError(
+            f"cannot write {target}: {folder} is not a folder one may write to; create it first"
+        )

@@ -1,0 +1,106 @@
+"""Counters: the statistic every property reads.
+
+For each group, how many *relevant* people were seen and how many of them were accepted.  Who is
+relevant is for the property to say (everyone for demographic parity, those with a positive
+outcome for equal opportunity); this module only counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from numbers import Integral
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from fairshield.errors import InvalidValueError, UnknownGroupError
+
+Group = str | int | bool
+"""A group is named by the user; names travel through JSON, so they are strings or integers."""
+
+N = TypeVar("N")
+
+
+class GroupCount(NamedTuple, Generic[N]):
+    """People of one group: relevant ones seen, and accepted among them (integers or arrays)."""
+
+    seen: N
+    accepted: N
+
+
+class Counts(Mapping[Group, GroupCount[int]]):
+    """Immutable counters by group, in a fixed order.
+
+    >>> counts = Counts({"a": (10, 8), "b": (20, 14)})
+    >>> counts["a"].seen, counts.after("a", accepted=True)["a"]
+    (10, GroupCount(seen=11, accepted=9))
+    """
+
+    __slots__ = ("_by_group",)
+
+    def __init__(self, by_group: Mapping[Group, tuple[int, int]]) -> None:
+        self._by_group = {group: _checked(group, count) for group, count in dict(by_group).items()}
+
+    @classmethod
+    def zero(cls, groups: tuple[Group, ...]) -> Counts:
+        """Nobody seen yet."""
+        return cls(dict.fromkeys(groups, (0, 0)))
+
+    def __getitem__(self, group: Group) -> GroupCount[int]:
+        try:
+            return self._by_group[group]
+        except KeyError:
+            raise unknown_group(group, tuple(self._by_group)) from None
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._by_group)
+
+    def __len__(self) -> int:
+        return len(self._by_group)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_group.items()))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{g!r}: ({c.seen}, {c.accepted})" for g, c in self._by_group.items())
+        return f"Counts({{{inner}}})"
+
+    def after(self, group: Group, *, accepted: bool) -> Counts:
+        """Counters after one more relevant person of ``group``."""
+        seen, taken = self[group]
+        return Counts({**self._by_group, group: (seen + 1, taken + bool(accepted))})
+
+
+def unknown_group(group: object, known: tuple[Group, ...]) -> UnknownGroupError:
+    """The error for a group nobody declared, listing those that were."""
+    names = ", ".join(repr(g) for g in known)
+    return UnknownGroupError(f"unknown group {group!r}: this policy knows {names}")
+
+
+def group_name(value: Any) -> Group:
+    """``value`` as a group name; numpy scalars become plain Python values."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if isinstance(value, (str, int)):
+        return value
+    raise InvalidValueError(
+        f"a group name must be a string or an integer, got {value!r} ({type(value).__name__}): "
+        "names are written to policy files and logs"
+    )
+
+
+def _checked(group: Group, count: tuple[Any, Any]) -> GroupCount[int]:
+    try:
+        seen, accepted = count
+    except (TypeError, ValueError):
+        raise InvalidValueError(
+            f"counts of group {group!r} must be a pair (seen, accepted), got {count!r}"
+        ) from None
+    for name, value in (("seen", seen), ("accepted", accepted)):
+        if not isinstance(value, Integral):
+            raise InvalidValueError(
+                f"{name} of group {group!r} must be a whole number, got {value!r}"
+            )
+    if not 0 <= accepted <= seen:
+        raise InvalidValueError(
+            f"group {group!r} has {accepted} accepted of {seen} seen: need 0 <= accepted <= seen"
+        )
+    return GroupCount(int(seen), int(accepted))

@@ -1,0 +1,50 @@
+"""Everything that can go wrong, one class per situation.
+
+Each error is also the builtin a caller would expect, so ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+
+class FairshieldError(Exception):
+    """Base of all errors that fairshield raises on purpose."""
+
+
+class InvalidValueError(FairshieldError, ValueError):
+    """A value breaks a rule; the message names the value, the rule and the remedy."""
+
+
+class InfeasibleError(FairshieldError, ValueError):
+    """No shield can guarantee the property from these counters over this horizon."""
+
+
+class UnknownGroupError(FairshieldError, KeyError):
+    """A group that was not declared when the policy was made."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        return str(self.args[0])
+
+
+class WindowOverError(FairshieldError, RuntimeError):
+    """All decisions of the window have been made."""
+
+
+class OutcomePendingError(FairshieldError, RuntimeError):
+    """The outcome of the last decision must be observed before the next decision."""
+
+
+class UnexpectedOutcomeError(FairshieldError, RuntimeError):
+    """An outcome for a decision that is not waiting for one."""
+
+
+class ArtifactError(FairshieldError, ValueError):
+    """A file is not a policy of this library, or not all of it."""
+
+
+class MemoryLimitError(FairshieldError, MemoryError):
+    """The tables would not fit into memory; raised before anything is allocated."""
+
+
+class MissingExtraError(FairshieldError, ImportError):
+    """An optional dependency is not installed; the message names the command that adds it."""

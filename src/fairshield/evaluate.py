@@ -1,0 +1,105 @@
+r"""What a policy costs, and whom it burdens, computed exactly rather than sampled.
+
+The distribution over counter states is pushed forward through the policy's own decisions, so the
+answer is right for any policy and any input model, also one the policy was not made for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from fairshield.errors import InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.policy import Policy
+from fairshield.runtime.compiled import Tables, tables, verdict
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Expectations over one window.
+
+    Attributes
+    ----------
+    cost_by_position
+        ``(horizon,)``: expected cost of each decision.
+    overruled
+        ``(horizon, 2)``: probability that the decision at this position overrules somebody of
+        this group.
+    """
+
+    cost_by_position: Floats
+    overruled: Floats
+
+    @property
+    def cost(self) -> float:
+        """Expected cost of the window."""
+        return float(self.cost_by_position.sum())
+
+
+def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -> Evaluation:
+    """Exact expectations of ``policy`` if requests follow ``inputs`` (default: its own)."""
+    inputs = policy.inputs if inputs is None else inputs
+    if inputs.groups != policy.groups:
+        raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
+    table = inputs.table(policy.horizon)
+    relevant = np.ones_like(table.probs)
+    if policy.labelled:
+        if table.outcomes is None:
+            raise InvalidValueError(f"{policy.prop} needs an input model with outcomes")
+        relevant = table.outcomes if policy.prop.relevant_outcome else 1.0 - table.outcomes
+    levels = np.searchsorted(policy.edges, table.levels, side="left")
+    cost = np.zeros(policy.horizon)
+    overruled = np.zeros((policy.horizon, 2))
+    _push_forward(
+        tables(policy), policy.horizon, table.probs, relevant, table.levels, levels, cost, overruled
+    )
+    return Evaluation(cost, overruled)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _push_forward(
+    tables: Tables, horizon: int, probs: Floats, relevant: Floats, costs: Floats, levels: Any,
+    cost: Floats, overruled: Floats,
+) -> None:  # fmt: skip
+    """Layer by layer; a layer is indexed by ``(n_a, k_a, n_b, k_b)``, ``n_b`` only if labelled."""
+    side = horizon + 1
+    depth = side if tables.labelled else 1
+    here = np.zeros((side, side, depth, side))
+    here[0, 0, 0, 0] = 1.0
+    for t in range(horizon):
+        after = np.zeros((side, side, depth, side))
+        i = t if len(probs) > 1 else 0
+        for n_a in range(t + 1):
+            for n_b in range(0 if tables.labelled else t - n_a, t - n_a + 1):
+                d = n_b if tables.labelled else 0
+                for k_a in range(n_a + 1):
+                    for k_b in range(n_b + 1):
+                        mass = here[n_a, k_a, d, k_b]
+                        if mass == 0.0:
+                            continue
+                        for g in range(2):
+                            m_a, m_b = n_a + (1 - g), d + (g if tables.labelled else 0)
+                            for r in range(2):
+                                for c in range(len(costs)):
+                                    p = mass * probs[i, g, r, c]
+                                    if p == 0.0:
+                                        continue
+                                    accept = verdict(
+                                        tables, t, n_a, k_a, n_b, k_b, g, r == 1, levels[c]
+                                    )
+                                    if accept != (r == 1):
+                                        cost[t] += p * costs[c]
+                                        overruled[t, g] += p
+                                    z = relevant[i, g, r, c]
+                                    taken = np.int64(accept)
+                                    after[m_a, k_a + (1 - g) * taken, m_b, k_b + g * taken] += p * z
+                                    if z < 1.0:
+                                        after[n_a, k_a, d, k_b] += p * (1.0 - z)
+        here = after

@@ -1,0 +1,112 @@
+"""Why a decision was made, in one sentence with its numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fairshield.counts import Counts
+from fairshield.policy import Policy
+from fairshield.runtime.step import Decision, Why
+from fairshield.synthesis import cost_to_go
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What either decision was expected to cost from there on, without the price of overruling.
+
+    Infinite means that fairness could not have been guaranteed after it.
+    """
+
+    decision: Decision
+    if_accepted: float
+    if_rejected: float
+
+    def __str__(self) -> str:
+        d = self.decision
+        did = "accepted" if d.accepted else "rejected"
+        head = f"Decision {d.index + 1}, group {d.group}: {did}"
+        head += f" although {_noun(d.proposed)} was proposed" if d.overruled else " as proposed"
+        return f"{head}, {self._because()}."
+
+    def _because(self) -> str:
+        d = self.decision
+        did, other = _gerund(d.accepted), _gerund(not d.accepted)
+        ours = self.if_accepted if d.accepted else self.if_rejected
+        theirs = self.if_rejected if d.accepted else self.if_accepted
+        if d.why is Why.HUMAN:
+            fate = "still guaranteed" if ours < math.inf else "no longer guaranteed"
+            return f"by a person against the shield's advice; fairness is {fate}"
+        if d.why is Why.LOST:
+            return "because fairness could no longer be guaranteed whatever was decided"
+        if theirs == math.inf:
+            return (
+                f"because after {other} fairness could no longer be guaranteed; "
+                f"after {did}, {ours:.4g} more is expected to be paid"
+            )
+        future = (
+            f"{ours:.4g} more is expected to be paid after {did} and {theirs:.4g} after {other}"
+        )
+        if d.overruled:
+            return (
+                f"because {future}: overruling costs {d.cost:g} and is expected to save "
+                f"{theirs - ours:.4g}"
+            )
+        gain = ours - theirs
+        if gain <= 0:
+            return f"because {future}: overruling would save nothing"
+        return f"because {future}: overruling would cost {d.cost:g} and save only {gain:.4g}"
+
+
+def explain(policy: Policy, decision: Decision) -> Explanation:
+    """Recompute what either decision was expected to cost from there on.
+
+    Solves the rest of the window from the actual counters, which takes as long as a synthesis of
+    that horizon.
+    """
+    accept, reject = (_after(policy, decision, accepted=y) for y in (True, False))
+    return Explanation(decision, accept, reject)
+
+
+def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
+    """Expected further cost after one decision, over both outcomes where they matter."""
+    decided = decision.index + 1
+    before = _counts(policy, decision)
+    counted = cost_to_go(policy, before.after(decision.group, accepted=accepted), decided)
+    if not policy.labelled:
+        return counted
+    unchanged = cost_to_go(policy, before, decided)
+    if math.inf in (counted, unchanged):
+        return math.inf
+    z = _relevance(policy, decision)
+    return z * counted + (1.0 - z) * unchanged
+
+
+def _counts(policy: Policy, decision: Decision) -> Counts:
+    n_a, k_a, n_b, k_b = decision.seen_before
+    (a, b), (start_a, start_b) = policy.groups, policy.start_counts()
+    return Counts(
+        {
+            a: (start_a.seen + n_a, start_a.accepted + k_a),
+            b: (start_b.seen + n_b, start_b.accepted + k_b),
+        }
+    )
+
+
+def _relevance(policy: Policy, decision: Decision) -> float:
+    """The model's probability that this person counts for the property."""
+    table = policy.inputs.table(policy.horizon)
+    assert table.outcomes is not None  # a labelled policy was made with outcomes
+    step = decision.index if len(table.probs) > 1 else 0
+    level = min(int(policy.edges.searchsorted(decision.cost)), len(policy.edges) - 1)
+    group = policy.groups.index(decision.group)
+    positive = float(table.outcomes[step, group, int(decision.proposed), level])
+    return positive if policy.prop.relevant_outcome else 1.0 - positive
+
+
+def _noun(accepted: bool) -> str:
+    return "acceptance" if accepted else "rejection"
+
+
+def _gerund(accepted: bool) -> str:
+    return "accepting" if accepted else "rejecting"

@@ -1,0 +1,274 @@
+r"""Policy: the decisions of a shield as a table, with where it came from.
+
+What a shield does in a state depends on :math:`D = v(\text{accept}) - v(\text{reject})` alone:
+overrule an accept iff :math:`D > c`, a reject iff :math:`-D > c`.  A policy therefore stores, for
+each row of states (see :mod:`fairshield.layout`),
+
+* the interval of ``k_b`` from which fairness can be guaranteed; a decision that would leave it is
+  never taken, whatever it costs;
+* for each group a *code*: how many of the cost levels are worth overruling, positive for accepts
+  that become rejects, negative for rejects that become accepts.
+
+With one cost level the codes along a row are nearly always ``+1 … 0 … -1`` for group a and
+``-1 … 0 … +1`` for group b, so two *cuts* per group describe them.  Rows of another shape, and all
+rows of policies with several cost levels, are stored state by state (*dense*).  Both forms are
+exact: the decisions are those of the full table.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.artifact import read_artifact, write_artifact
+from fairshield.counts import Counts, Group, GroupCount
+from fairshield.errors import ArtifactError, InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
+from fairshield.layout import Layout
+from fairshield.spec import Property, property_from_dict
+
+Array = NDArray[Any]
+CUTS_WIDTH, BARE_WIDTH = 6, 2
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """Feasible intervals and codes of every row.
+
+    Attributes
+    ----------
+    cuts
+        ``(rows, 6)`` or ``(rows, 2)``, uint8 or uint16: ``lo, hi`` of the feasible ``k_b``; then,
+        with one cost level, ``a1, a2, b1, b2``: in group a reject below ``a1`` and accept from
+        ``a2`` on, in group b accept below ``b1`` and reject from ``b2`` on, follow in between.
+        ``a1`` at its largest value marks a dense row.
+    dense_rows, dense_starts, dense_codes
+        Rows stored state by state: their numbers, rising; where each begins in the codes; and the
+        codes, those of group a for ``lo … hi-1``, then those of group b.  The least value of the
+        code type marks a state inside the interval that is not feasible.
+    """
+
+    cuts: Array
+    dense_rows: NDArray[np.int64]
+    dense_starts: NDArray[np.int64]
+    dense_codes: Array
+
+    def __post_init__(self) -> None:
+        for array in (self.cuts, self.dense_rows, self.dense_starts, self.dense_codes):
+            array.flags.writeable = False
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all tables."""
+        arrays = (self.cuts, self.dense_rows, self.dense_starts, self.dense_codes)
+        return int(sum(a.nbytes for a in arrays))
+
+
+class RowReader:
+    """Looks up single states; plain Python, no compiler needed."""
+
+    def __init__(self, layout: Layout, table: RowTable) -> None:
+        self._layout = layout
+        self._starts = [layout.rows_before(t) for t in range(layout.horizon + 2)]
+        self._width = int(table.cuts.shape[1])
+        self._cuts = np.ascontiguousarray(table.cuts).reshape(-1).data
+        self._mark = int(np.iinfo(table.cuts.dtype).max) if self._width == CUTS_WIDTH else -1
+        self._dense_rows = table.dense_rows.data
+        self._dense_starts = table.dense_starts.data
+        self._codes = table.dense_codes.data
+        self._dead = int(np.iinfo(table.dense_codes.dtype).min)
+
+    def row(self, t: int, n_a: int, k_a: int, n_b: int) -> int:
+        """The row of a state (the formula of :meth:`Layout.row`, without its binomials)."""
+        if self._layout.labelled:
+            pairs = n_a * (n_a + 1) // 2
+            before = (t + 2) * pairs - n_a * (n_a + 1) * (2 * n_a + 1) // 6
+            return self._starts[t] + before + n_b * (n_a + 1) + k_a
+        return self._starts[t] + n_a * (n_a + 1) // 2 + k_a
+
+    def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+        """Whether fairness can be guaranteed from this state, whatever comes."""
+        row = self.row(t, n_a, k_a, n_b)
+        at = row * self._width
+        lo = self._cuts[at]
+        if not lo <= k_b < self._cuts[at + 1]:
+            return False
+        if self._mark >= 0 and self._cuts[at + 2] != self._mark:
+            return True
+        start = self._dense_start(row)
+        return start is None or self._codes[start + k_b - lo] != self._dead
+
+    def code(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+        """Cost levels worth overruling: ``+`` accepts, ``-`` rejects; 0 if not feasible."""
+        row = self.row(t, n_a, k_a, n_b)
+        at = row * self._width
+        cuts = self._cuts
+        if not cuts[at] <= k_b < cuts[at + 1]:
+            return 0
+        if self._mark >= 0 and cuts[at + 2] != self._mark:
+            if group == 0:
+                return 1 if k_b < cuts[at + 2] else -1 if k_b >= cuts[at + 3] else 0
+            return -1 if k_b < cuts[at + 4] else 1 if k_b >= cuts[at + 5] else 0
+        start = self._dense_start(row)
+        if start is None:
+            return 0
+        lo, hi = cuts[at], cuts[at + 1]
+        code = int(self._codes[start + k_b - lo + (hi - lo if group else 0)])
+        return 0 if code == self._dead else code
+
+    def _dense_start(self, row: int) -> int | None:
+        i = bisect_left(self._dense_rows, row)
+        if i < len(self._dense_rows) and self._dense_rows[i] == row:
+            return int(self._dense_starts[i])
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A shield's decisions for one window, and the specification they were made from.
+
+    Made by :func:`fairshield.synthesize`, used by :class:`fairshield.Shield`.
+
+    Attributes
+    ----------
+    prop, inputs, horizon, start, checkpoints, spread
+        The arguments of the synthesis.
+    expected_cost
+        Of one window, if the input model is right.
+    least_cost
+        The same without ``spread``: what the cheapest fair shield costs.
+    edges
+        ``(K,)``: upper edge of each cost level.
+    ranks
+        ``(steps, 2, 2, K)``: by group, proposal and cost level, how many levels are cheaper to
+        overrule; a level is overruled iff its rank is below the state's code.
+    rows
+        The decisions.
+    """
+
+    prop: Property
+    inputs: InputModel | InputSchedule
+    horizon: int
+    start: Counts
+    checkpoints: tuple[int, ...]
+    expected_cost: float
+    edges: NDArray[np.float64]
+    ranks: NDArray[np.int64]
+    rows: RowTable
+    spread: float = 1.0
+    least_cost: float = field(default=float("nan"))
+    version: str = ""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The two group names; the first is the paper's group a."""
+        return self.inputs.groups
+
+    @property
+    def labelled(self) -> bool:
+        """Whether decisions must be followed by their outcome."""
+        return self.prop.relevant_outcome is not None
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How states map to rows."""
+        return Layout(self.horizon, self.labelled)
+
+    @cached_property
+    def reader(self) -> RowReader:
+        """Single look-ups."""
+        return RowReader(self.layout, self.rows)
+
+    @cached_property
+    def cost_tables(self) -> tuple[list[float], list[Any]]:
+        """:attr:`edges` and :attr:`ranks` as lists, which single look-ups read faster."""
+        return self.edges.tolist(), self.ranks.tolist()
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the decision tables."""
+        return self.rows.nbytes
+
+    def start_counts(self) -> tuple[GroupCount[int], GroupCount[int]]:
+        """Counters before the first decision."""
+        a, b = self.groups
+        return self.start[a], self.start[b]
+
+    def since_start(self, counts: Counts) -> tuple[int, int, int, int]:
+        """``(n_a, k_a, n_b, k_b)`` since the start of the window."""
+        gained = []
+        for group in self.groups:
+            now, then = counts[group], self.start[group]
+            seen, accepted = now.seen - then.seen, now.accepted - then.accepted
+            if not 0 <= accepted <= seen:
+                raise InvalidValueError(
+                    f"group {group!r} has {now.accepted} accepted of {now.seen}, which does not "
+                    f"continue the policy's start of {then.accepted} of {then.seen}"
+                )
+            gained += [seen, accepted]
+        n_a, k_a, n_b, k_b = gained
+        return n_a, k_a, n_b, k_b
+
+    def guarantees(self, counts: Counts, decided: int) -> bool:
+        """Whether fairness is still guaranteed after ``decided`` decisions with these counters."""
+        return self.reader.feasible(decided, *self.since_start(counts))
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
+        data = {
+            "property": self.prop.to_dict(),
+            "inputs": self.inputs.to_dict(),
+            "horizon": self.horizon,
+            "start": [list(self.start[g]) for g in self.groups],
+            "checkpoints": list(self.checkpoints),
+            "spread": self.spread,
+            "expected_cost": self.expected_cost,
+            "least_cost": self.least_cost,
+            "library": self.version,
+        }
+        tables = {f.name: getattr(self.rows, f.name) for f in fields(self.rows)}
+        return write_artifact(path, data, {**tables, "edges": self.edges, "ranks": self.ranks})
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Policy:
+        """Read a policy, checking its digest; the tables stay on disk until used."""
+        data, arrays = read_artifact(path)
+        try:
+            return _from_artifact(data, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError(f"{os.fspath(path)}: not a policy: {error}") from error
+
+    def __str__(self) -> str:
+        return (
+            f"{self.prop} over {self.horizon} decisions, groups {self.groups[0]} and "
+            f"{self.groups[1]}, expected cost {self.expected_cost:.6g}"
+        )
+
+
+def _from_artifact(data: dict[str, Any], arrays: dict[str, Array]) -> Policy:
+    prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
+    edges, ranks = arrays.pop("edges"), arrays.pop("ranks")
+    policy = Policy(
+        prop=prop,
+        inputs=inputs,
+        horizon=int(data["horizon"]),
+        start=Counts({g: tuple(c) for g, c in zip(inputs.groups, data["start"], strict=True)}),
+        checkpoints=tuple(data["checkpoints"]),
+        expected_cost=data["expected_cost"],
+        edges=edges,
+        ranks=ranks,
+        rows=RowTable(**arrays),
+        spread=data["spread"],
+        least_cost=data["least_cost"],
+        version=data["library"],
+    )
+    shape, need = policy.rows.cuts.shape, policy.layout.n_rows
+    if shape not in ((need, BARE_WIDTH), (need, CUTS_WIDTH)):
+        raise ValueError(f"its rows have shape {shape}, horizon {policy.horizon} needs {need}")
+    return policy

@@ -1,0 +1,281 @@
+"""Re-check a log of decisions: from what was logged, and from nothing else.
+
+An audit believes no counter and no verdict in the log.  It counts people anew, asks the property
+in integers whenever it had to hold, and, given the policy, decides every request once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from fairshield.counts import Counts, Group
+from fairshield.errors import InvalidValueError, UnknownGroupError
+from fairshield.policy import Policy
+from fairshield.records import Record
+from fairshield.runtime.report import AuditReport, Difference, Violation, Window
+from fairshield.runtime.step import State, advance, decide
+from fairshield.spec import Property
+
+
+def audit(
+    prop: Property,
+    records: Iterable[Record],
+    *,
+    groups: tuple[Group, ...] | None = None,
+    horizon: int | None = None,
+    start: Counts | None = None,
+    checkpoints: tuple[int, ...] = (),
+    policy: Policy | None = None,
+) -> AuditReport:
+    """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
+
+    A record needs ``group`` and ``accepted``, and ``outcome`` if the property counts by outcome;
+    only the very last may still wait for its outcome.  ``proposed`` and ``cost`` say who was
+    overruled and at what price.
+
+    Parameters
+    ----------
+    prop
+        What had to hold; need not be the property of ``policy``.
+    records
+        The log, from :func:`fairshield.records.read_records`; read once, line by line.
+    groups
+        The two groups in order; default: those of ``start``, else sorted from the log, which is
+        then read at once.
+    horizon
+        Decisions per window, after which counters begin again at ``start``; default: the whole
+        log is one window.
+    start
+        Counters before the first decision of a window; default: nobody seen.
+    checkpoints
+        Earlier numbers of decisions after which the property had to hold as well.
+    policy
+        Supplies what is not given of the above.  Every request is decided again from the logged
+        counters, and the first decision that differs is reported.
+
+    Raises
+    ------
+    InvalidValueError
+        If a record lacks something or contradicts itself; the message names the line.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> from fairshield.records import read_records
+    >>> log = ['{"group": "a", "accepted": 1}', '{"group": "b", "accepted": 0}']
+    >>> report = audit(fs.DemographicParity("0.1"), read_records(log, "jsonl"))
+    >>> report.holds, report.violations[0].line, report.violations[0].bias
+    (False, 2, 1.0)
+    """
+    if policy is not None:
+        groups = _agreed("groups", groups, policy.groups)
+        horizon = _agreed("horizon", horizon, policy.horizon)
+        start = _agreed("start", start, policy.start)
+        checkpoints = checkpoints or policy.checkpoints
+    if groups is None:
+        records = list(records)
+        groups = _two_groups(start, records)
+    _check_points(horizon, checkpoints)
+    start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
+    auditor = _Auditor(prop, start, horizon, checkpoints, policy)
+    for record, is_last in _marking_last(records):
+        auditor.add(record, is_last)
+    return auditor.report()
+
+
+class _Entry(NamedTuple):
+    """One line of the log, checked."""
+
+    line: int
+    group: Group
+    accepted: bool
+    outcome: bool | None
+    overruled: bool
+    cost: float
+
+
+class _Auditor:
+    """Counters of the current window, and totals of all."""
+
+    def __init__(
+        self,
+        prop: Property,
+        start: Counts,
+        horizon: int | None,
+        checkpoints: tuple[int, ...],
+        policy: Policy | None,
+    ) -> None:
+        self.prop, self.start, self.horizon, self.policy = prop, start, horizon, policy
+        self.points = frozenset(checkpoints)
+        self.labelled = prop.relevant_outcome is not None
+        self.needs_outcome = self.labelled or (policy is not None and policy.labelled)
+        self.windows: list[Window] = []
+        self.violations: list[Violation] = []
+        self.difference: Difference | None = None
+        self.decisions, self.overruled, self.cost_paid = 0, 0, 0.0
+        self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
+        self.by_position: list[int] = []
+        self._open_window()
+
+    def _open_window(self) -> None:
+        self.decided, self.first_line = 0, 0
+        self.seen = {group: count.seen for group, count in self.start.items()}
+        self.accepted = {group: count.accepted for group, count in self.start.items()}
+        self.state = None if self.policy is None else State.initial(self.policy)
+
+    @property
+    def counts(self) -> Counts:
+        return Counts({group: (self.seen[group], self.accepted[group]) for group in self.start})
+
+    def add(self, record: Record, is_last: bool) -> None:
+        """Count one decision, and ask the property if it had to hold after it."""
+        entry = self._entry(record, is_last)
+        self._derive_again(record, entry)
+        self._tally(entry)
+        self._count(entry)
+        pending = self.labelled and entry.outcome is None
+        at_end = is_last if self.horizon is None else self.decided == self.horizon
+        if not pending and (at_end or self.decided in self.points):
+            self._check(entry.line)
+        if at_end or is_last:
+            self._close_window(entry.line, complete=at_end and not pending)
+
+    def _entry(self, record: Record, is_last: bool) -> _Entry:
+        group, accepted = record.group(), record.flag("accepted")
+        if group not in self.by_group:
+            known = " or ".join(repr(name) for name in self.by_group)
+            raise UnknownGroupError(
+                f"line {record.line}: unknown group {group!r}, expected {known}"
+            )
+        outcome = self._outcome(record, is_last)
+        return _Entry(
+            record.line, group, accepted, outcome, _overruled(record, accepted), record.cost()
+        )
+
+    def _outcome(self, record: Record, is_last: bool) -> bool | None:
+        if not self.needs_outcome:
+            return None
+        if not record.missing("outcome"):
+            return record.flag("outcome")
+        if is_last:
+            return None
+        needs = self.prop if self.labelled or self.policy is None else self.policy.prop
+        raise InvalidValueError(
+            f"line {record.line}: no 'outcome', without which {needs} cannot be checked; only the "
+            "last decision of a log may still wait for it"
+        )
+
+    def _derive_again(self, record: Record, entry: _Entry) -> None:
+        """Decide the request with the policy, until a decision differs."""
+        if self.policy is None or self.state is None or self.difference is not None:
+            return
+        ours = decide(self.policy, self.state, entry.group, record.flag("proposed"), entry.cost)
+        if ours.accepted != entry.accepted:
+            self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
+        elif entry.outcome is not None or not self.policy.labelled:
+            self.state = advance(self.policy, self.state, ours, entry.outcome)
+
+    def _tally(self, entry: _Entry) -> None:
+        self.decisions += 1
+        if self.decided == len(self.by_position):
+            self.by_position.append(0)
+        if entry.overruled:
+            self.overruled += 1
+            self.by_group[entry.group] += 1
+            self.by_position[self.decided] += 1
+            self.cost_paid += entry.cost
+
+    def _count(self, entry: _Entry) -> None:
+        if self.decided == 0:
+            self.first_line = entry.line
+        self.decided += 1
+        if not self.labelled or entry.outcome == self.prop.relevant_outcome:
+            self.seen[entry.group] += 1
+            self.accepted[entry.group] += entry.accepted
+
+    def _check(self, line: int) -> None:
+        counts = self.counts
+        if not self.prop.holds(counts):
+            bias = self.prop.bias_of(counts)
+            self.violations.append(Violation(len(self.windows), line, self.decided, counts, bias))
+
+    def _close_window(self, line: int, *, complete: bool) -> None:
+        counts = self.counts
+        bias, holds = self.prop.bias_of(counts), self.prop.holds(counts)
+        self.windows.append(
+            Window(self.first_line, line, self.decided, counts, bias, holds, complete)
+        )
+        self._open_window()
+
+    def report(self) -> AuditReport:
+        """What has been found so far."""
+        return AuditReport(
+            prop=str(self.prop),
+            limit=self.prop.limit,
+            windows=tuple(self.windows),
+            violations=tuple(self.violations),
+            difference=self.difference,
+            decisions=self.decisions,
+            overruled=self.overruled,
+            cost_paid=self.cost_paid,
+            overruled_by_group=self.by_group,
+            overruled_by_position=tuple(self.by_position),
+        )
+
+
+def _overruled(record: Record, accepted: bool) -> bool:
+    """Whether the proposal was overruled; a log without proposals overrules nobody."""
+    if record.missing("proposed"):
+        return not record.missing("overruled") and record.flag("overruled")
+    overruled = record.flag("proposed") != accepted
+    if not record.missing("overruled") and record.flag("overruled") != overruled:
+        raise InvalidValueError(
+            f"line {record.line}: 'overruled' contradicts 'proposed' and 'accepted' in "
+            f"{record.fields}"
+        )
+    return overruled
+
+
+def _marking_last(records: Iterable[Record]) -> Iterator[tuple[Record, bool]]:
+    for record, following in pairwise(chain(records, [None])):
+        if record is not None:
+            yield record, following is None
+
+
+def _two_groups(start: Counts | None, records: Iterable[Record]) -> tuple[Group, ...]:
+    if start is not None:
+        return tuple(start)
+    groups = tuple(sorted({record.group() for record in records}, key=str))
+    if len(groups) != 2:
+        raise InvalidValueError(
+            f"the log shows {len(groups)} groups {list(groups)[:5]}, need exactly two: name them "
+            "with groups=(first, second)"
+        )
+    return groups
+
+
+def _agreed(name: str, given: Any, of_policy: Any) -> Any:
+    if given is not None and given != of_policy:
+        raise InvalidValueError(
+            f"{name} {given!r} is not the policy's {of_policy!r}: leave it out, or audit without "
+            "the policy"
+        )
+    return of_policy
+
+
+def _check_points(horizon: int | None, checkpoints: tuple[int, ...]) -> None:
+    if horizon is not None and not (_whole(horizon) and horizon >= 1):
+        raise InvalidValueError(f"horizon must be a whole number of at least 1, got {horizon!r}")
+    for point in checkpoints:
+        if not _whole(point) or point < 1 or point > (horizon or point):
+            most = "" if horizon is None else f" to the horizon {horizon}"
+            raise InvalidValueError(
+                f"checkpoints must be whole numbers from 1{most}, got {point!r}"
+            )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,226 @@
+"""The decision rule compiled, for arrays of requests.
+
+The same rule as :func:`fairshield.runtime.step.verdict`, look-ups included; tests hold the two
+together.  Loaded on first use, because it needs the compiler.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.counts import group_name, unknown_group
+from fairshield.errors import InvalidValueError
+from fairshield.policy import CUTS_WIDTH, Policy
+from fairshield.records import as_flag
+
+Ints = NDArray[np.int64]
+# Nothing is allocated here, and counting references to the tables would take most of the time.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+_jit = njit(cache=True, nogil=True, **_OPTIONS)
+
+
+class Tables(NamedTuple):
+    """A policy as the compiled functions read it."""
+
+    labelled: bool
+    layer_starts: Ints
+    cuts: NDArray[Any]
+    mark: int
+    dense_rows: Ints
+    dense_starts: Ints
+    dense_codes: NDArray[Any]
+    dead: int
+    ranks: Ints
+
+
+class Requests(NamedTuple):
+    """Requests as numbers: group 0 or 1, cost level (one past the last: above all levels)."""
+
+    groups: NDArray[np.int8]
+    proposed: NDArray[np.bool_]
+    levels: NDArray[np.int16]
+    costs: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+
+
+def tables(policy: Policy) -> Tables:
+    """The arrays of ``policy``."""
+    rows = policy.rows
+    has_cuts = rows.cuts.shape[1] == CUTS_WIDTH
+    return Tables(
+        labelled=policy.labelled,
+        layer_starts=policy.layout.layer_starts,
+        cuts=rows.cuts,
+        mark=int(np.iinfo(rows.cuts.dtype).max) if has_cuts else -1,
+        dense_rows=rows.dense_rows,
+        dense_starts=rows.dense_starts,
+        dense_codes=rows.dense_codes,
+        dead=int(np.iinfo(rows.dense_codes.dtype).min),
+        # Read-only as in a loaded policy, so that one compiled version serves both.
+        ranks=np.broadcast_to(policy.ranks, policy.ranks.shape),
+    )
+
+
+# Look-ups -----------------------------------------------------------------------------------
+
+
+@_jit
+def find_row(tables: Tables, t: int, n_a: int, k_a: int, n_b: int) -> int:
+    """See :meth:`fairshield.layout.Layout.row`."""
+    if tables.labelled:
+        pairs = n_a * (n_a + 1) // 2
+        before = (t + 2) * pairs - n_a * (n_a + 1) * (2 * n_a + 1) // 6
+        return tables.layer_starts[t] + before + n_b * (n_a + 1) + k_a
+    return tables.layer_starts[t] + n_a * (n_a + 1) // 2 + k_a
+
+
+@_jit
+def _dense_start(tables: Tables, row: int) -> int:
+    i = np.searchsorted(tables.dense_rows, row)
+    if i < len(tables.dense_rows) and tables.dense_rows[i] == row:
+        return tables.dense_starts[i]
+    return -1
+
+
+@_jit
+def feasible(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    """See :meth:`fairshield.policy.RowReader.feasible`."""
+    row = find_row(tables, t, n_a, k_a, n_b)
+    lo = np.int64(tables.cuts[row, 0])
+    if k_b < lo or k_b >= tables.cuts[row, 1]:
+        return False
+    if tables.mark >= 0 and tables.cuts[row, 2] != tables.mark:
+        return True
+    start = _dense_start(tables, row)
+    return start < 0 or tables.dense_codes[start + k_b - lo] != tables.dead
+
+
+@_jit
+def find_code(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+    """See :meth:`fairshield.policy.RowReader.code`."""
+    row = find_row(tables, t, n_a, k_a, n_b)
+    cuts = tables.cuts
+    lo, hi = np.int64(cuts[row, 0]), np.int64(cuts[row, 1])
+    if k_b < lo or k_b >= hi:
+        return 0
+    if tables.mark >= 0 and cuts[row, 2] != tables.mark:
+        if group == 0:
+            return 1 if k_b < cuts[row, 2] else -1 if k_b >= cuts[row, 3] else 0
+        return -1 if k_b < cuts[row, 4] else 1 if k_b >= cuts[row, 5] else 0
+    start = _dense_start(tables, row)
+    if start < 0:
+        return 0
+    code = np.int64(tables.dense_codes[start + k_b - lo + (hi - lo if group else 0)])
+    return 0 if code == tables.dead else code
+
+
+@_jit
+def verdict(
+    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
+    group: int, proposed: bool, level: int,
+) -> bool:  # fmt: skip
+    """Whether to accept."""
+    if group == 0:
+        can_reject = feasible(tables, t + 1, n_a + 1, k_a, n_b, k_b)
+        can_accept = feasible(tables, t + 1, n_a + 1, k_a + 1, n_b, k_b)
+    else:
+        can_reject = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b)
+        can_accept = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b + 1)
+    if can_accept != can_reject:
+        return can_accept
+    if not can_accept:
+        return proposed
+    code = find_code(tables, t, n_a, k_a, n_b, k_b, group)
+    if code == 0 or (code > 0) != proposed or level == tables.ranks.shape[3]:
+        return proposed
+    i = t if len(tables.ranks) > 1 else 0
+    overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
+    return proposed != overrule
+
+
+@_jit
+def decide_stream(
+    tables: Tables, t: int, at: Ints,
+    groups: Any, proposed: Any, levels: Any, relevant: Any, accepted: Any,
+) -> None:  # fmt: skip
+    """Decide requests in order from the counters ``at``, which are updated."""
+    n_a, k_a, n_b, k_b = at[0], at[1], at[2], at[3]
+    for i in range(len(groups)):
+        g = np.int64(groups[i])
+        accept = verdict(tables, t + i, n_a, k_a, n_b, k_b, g, proposed[i], np.int64(levels[i]))
+        accepted[i] = accept
+        if relevant[i]:
+            if g == 0:
+                n_a += 1
+                k_a += np.int64(accept)
+            else:
+                n_b += 1
+                k_b += np.int64(accept)
+    at[0], at[1], at[2], at[3] = n_a, k_a, n_b, k_b
+
+
+def decide_batch(
+    policy: Policy, t: int, at: tuple[int, int, int, int], requests: Requests
+) -> tuple[NDArray[np.bool_], tuple[int, int, int, int]]:
+    """Answers to ``requests`` after ``t`` decisions, and the counters after them."""
+    counters = np.array(at, np.int64)
+    accepted = np.empty(len(requests.groups), np.bool_)
+    decide_stream(
+        tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
+        requests.relevant, accepted,
+    )  # fmt: skip
+    n_a, k_a, n_b, k_b = counters.tolist()
+    return accepted, (n_a, k_a, n_b, k_b)
+
+
+# From a user's arrays to numbers ------------------------------------------------------------
+
+
+def encode_requests(
+    policy: Policy,
+    groups: Any,
+    proposed: ArrayLike,
+    costs: ArrayLike | float,
+    outcomes: ArrayLike | None,
+) -> Requests:
+    """Checked requests; every fault is found before anything is decided."""
+    group = _group_numbers(policy, np.asarray(groups))
+    n = len(group)
+    said = _flags(proposed, "proposed", n)
+    price = np.broadcast_to(np.asarray(costs, np.float64), (n,))
+    bad = np.flatnonzero(~((price >= 0.0) & (price < math.inf)))
+    if len(bad):
+        raise InvalidValueError(
+            f"costs[{bad[0]}] is {price[bad[0]]}: a cost must be finite and at least 0"
+        )
+    relevant = np.ones(n, np.bool_)
+    if policy.labelled:
+        if outcomes is None:
+            raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
+        relevant = _flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
+    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int16)
+    return Requests(group, said, levels, price, relevant)
+
+
+def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
+    numbers = np.full(len(groups), -1, np.int8)
+    for i, name in enumerate(policy.groups):
+        numbers[np.asarray(groups == name)] = i
+    unknown = np.flatnonzero(numbers < 0)
+    if len(unknown):
+        raise unknown_group(group_name(groups[unknown[0]]), policy.groups)
+    return numbers
+
+
+def _flags(values: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise InvalidValueError(f"{name} has shape {array.shape}, expected ({n},)")
+    if array.dtype == np.bool_:
+        return array
+    return np.array([as_flag(value) for value in array.tolist()], np.bool_)

@@ -1,0 +1,227 @@
+"""Shield: one window of decisions, one request at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.counts import Counts, Group, unknown_group
+from fairshield.errors import (
+    InvalidValueError,
+    OutcomePendingError,
+    UnexpectedOutcomeError,
+    WindowOverError,
+)
+from fairshield.policy import Policy
+from fairshield.runtime.step import Decision, Why, check_request, verdict
+
+
+class Batch(NamedTuple):
+    """Answers to many requests, as arrays."""
+
+    accepted: NDArray[np.bool_]
+    overruled: NDArray[np.bool_]
+    paid: NDArray[np.float64]
+
+
+class Shield:
+    """A policy in use: counts as it decides, so that forgetting cannot void the guarantee.
+
+    Parameters
+    ----------
+    policy
+        What to do in each state.
+    counts, decided
+        Resume a window: the counters so far (including the policy's start) and how many decisions
+        have been made.  ``decided`` follows from the counters unless outcomes matter.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = fs.Shield(fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=4))
+    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabb"]
+    [True, True, True, True]
+    """
+
+    __slots__ = ("_at", "_index", "_pending", "_t", "policy")
+
+    def __init__(
+        self, policy: Policy, *, counts: Counts | None = None, decided: int | None = None
+    ) -> None:
+        self.policy = policy
+        self._index = {group: i for i, group in enumerate(policy.groups)}
+        self._at = (0, 0, 0, 0) if counts is None else policy.since_start(counts)
+        seen = self._at[0] + self._at[2]
+        self._t = self._decided_so_far(seen, decided)
+        self._pending: Decision | None = None
+
+    def _decided_so_far(self, seen: int, decided: int | None) -> int:
+        if decided is None:
+            if self.policy.labelled and seen:
+                raise InvalidValueError(
+                    f"{self.policy.prop} does not count everybody: to resume, say also how many "
+                    "decisions have been made (decided=...)"
+                )
+            decided = seen
+        fits = seen <= decided if self.policy.labelled else seen == decided
+        if not fits or decided > self.policy.horizon:
+            raise InvalidValueError(
+                f"{seen} people counted since the start do not fit {decided} decisions of a "
+                f"window of {self.policy.horizon}"
+            )
+        return decided
+
+    # Where the window stands ----------------------------------------------------------------
+
+    @property
+    def counts(self) -> Counts:
+        """Counters so far, including the policy's start."""
+        a, b = self.policy.groups
+        start_a, start_b = self.policy.start_counts()
+        n_a, k_a, n_b, k_b = self._at
+        return Counts(
+            {
+                a: (start_a.seen + n_a, start_a.accepted + k_a),
+                b: (start_b.seen + n_b, start_b.accepted + k_b),
+            }
+        )
+
+    @property
+    def decided(self) -> int:
+        """Decisions made."""
+        return self._t
+
+    @property
+    def remaining(self) -> int:
+        """Decisions left in the window."""
+        return self.policy.horizon - self._t
+
+    @property
+    def pending(self) -> Decision | None:
+        """The decision whose outcome must be observed next, if any."""
+        return self._pending
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether the property is certain to hold at the horizon, whatever comes."""
+        if self._pending is None:
+            return self.policy.reader.feasible(self._t, *self._at)
+        counted = self._counted(self._pending)
+        return all(self.policy.reader.feasible(self._t, *at) for at in (self._at, counted))
+
+    # Deciding -------------------------------------------------------------------------------
+
+    def decide(self, group: Group, *, proposed: bool, cost: float = 1.0) -> Decision:
+        """The final decision on one person; it is counted at once."""
+        g = self._index.get(group, -1)
+        t = self._t
+        if g < 0 or not 0.0 <= cost < math.inf or t >= self.policy.horizon or self._pending:
+            self._refuse(group, cost)
+        proposed = bool(proposed)
+        at = self._at
+        accepted, why = verdict(self.policy, t, *at, g, proposed, cost)
+        decision = Decision(t, group, proposed, cost, accepted, why, at, why is not Why.LOST)
+        return self._count(decision)
+
+    def observe(self, decision: Decision, *, outcome: bool) -> None:
+        """Reveal the outcome of the last decision (properties that count by outcome)."""
+        if self._pending is None or decision.index != self._pending.index:
+            raise UnexpectedOutcomeError(
+                f"decision {decision.index} is not waiting for its outcome: "
+                + (
+                    f"decision {self._pending.index} is"
+                    if self._pending is not None
+                    else f"{self.policy.prop} does not need outcomes"
+                    if not self.policy.labelled
+                    else "none is; decide first, observe once"
+                )
+            )
+        if bool(outcome) == self.policy.prop.relevant_outcome:
+            self._at = self._counted(self._pending)
+        self._pending = None
+
+    def decide_many(
+        self,
+        groups: Sequence[Group] | ArrayLike,
+        proposed: ArrayLike,
+        costs: ArrayLike | float = 1.0,
+        outcomes: ArrayLike | None = None,
+    ) -> Batch:
+        """Decide requests in order of arrival, compiled; all of them or, on an error, none.
+
+        Properties that count by outcome need ``outcomes``, one per request.
+        """
+        from fairshield.runtime.compiled import decide_batch, encode_requests
+
+        if self._pending is not None:
+            self._refuse(self.policy.groups[0], 0.0)
+        requests = encode_requests(self.policy, groups, proposed, costs, outcomes)
+        if len(requests.groups) > self.remaining:
+            raise WindowOverError(
+                f"{len(requests.groups)} requests, but only {self.remaining} of the window's "
+                f"{self.policy.horizon} decisions are left: decide the rest with a new Shield"
+            )
+        accepted, at = decide_batch(self.policy, self._t, self._at, requests)
+        self._at, self._t = at, self._t + len(accepted)
+        overruled = accepted != requests.proposed
+        return Batch(accepted, overruled, np.where(overruled, requests.costs, 0.0))
+
+    # A human in the loop --------------------------------------------------------------------
+
+    def advise(self, group: Group, *, proposed: bool, cost: float = 1.0) -> Decision:
+        """What the shield would decide; nothing is counted until :meth:`record`."""
+        if self._pending is not None:
+            self._refuse(group, cost)
+        check_request(self.policy, self._t, group, cost)
+        g = self._index[group]
+        accepted, why = verdict(self.policy, self._t, *self._at, g, bool(proposed), cost)
+        return Decision(
+            self._t, group, bool(proposed), cost, accepted, why, self._at, why is not Why.LOST
+        )
+
+    def record(self, advice: Decision, *, final: bool) -> Decision:
+        """Count a person's decision on the request that ``advice`` was for.
+
+        The returned decision says whether fairness is still guaranteed; the next decision plans
+        from the counters as they are.
+        """
+        if advice.index != self._t or self._pending is not None:
+            raise InvalidValueError(
+                f"the advice is for decision {advice.index}, the next decision is {self._t}"
+            )
+        decision = advice
+        if bool(final) != advice.accepted:
+            decision = replace(advice, accepted=bool(final), why=Why.HUMAN)
+        counted = self._count(decision)
+        return replace(counted, guaranteed=self.guaranteed)
+
+    # Counting -------------------------------------------------------------------------------
+
+    def _count(self, decision: Decision) -> Decision:
+        self._t += 1
+        if self.policy.labelled:
+            self._pending = decision
+        else:
+            self._at = self._counted(decision)
+        return decision
+
+    def _counted(self, decision: Decision) -> tuple[int, int, int, int]:
+        n_a, k_a, n_b, k_b = self._at
+        if self._index[decision.group] == 0:
+            return n_a + 1, k_a + decision.accepted, n_b, k_b
+        return n_a, k_a, n_b + 1, k_b + decision.accepted
+
+    def _refuse(self, group: Group, cost: float) -> None:
+        """Raise the error for a request that :meth:`decide` cannot answer."""
+        if self._pending is not None:
+            raise OutcomePendingError(
+                f"observe the outcome of decision {self._pending.index} before the next decision"
+            )
+        check_request(self.policy, self._t, group, cost)
+        raise unknown_group(group, self.policy.groups)

@@ -1,0 +1,168 @@
+"""The decision rule: one request, one answer, nothing remembered.
+
+Everything that decides (the shield, the simulator, the service, the verifier) comes down to
+:func:`decide`, or to its compiled twin in :mod:`fairshield.runtime.compiled`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from fairshield.counts import Counts, Group, unknown_group
+from fairshield.errors import InvalidValueError, WindowOverError
+from fairshield.policy import Policy
+
+
+class Why(Enum):
+    """What made the shield decide as it did."""
+
+    CHEAPEST = "cheapest"
+    """Both decisions can be guaranteed fair; this one is expected to cost least."""
+    FORCED = "forced"
+    """The other decision could no longer be guaranteed fair."""
+    LOST = "lost"
+    """Fairness cannot be guaranteed from these counters, whatever is decided."""
+    HUMAN = "human"
+    """A person decided otherwise than advised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to one request.
+
+    ``cost`` is the price of overruling this proposal, ``paid`` what was paid; ``guaranteed`` says
+    whether the property is still certain to hold at the horizon; ``seen_before`` are the counters
+    ``(n_a, k_a, n_b, k_b)`` since the start of the window on which the decision rests.
+    """
+
+    index: int
+    group: Group
+    proposed: bool
+    cost: float
+    accepted: bool
+    why: Why
+    seen_before: tuple[int, int, int, int]
+    guaranteed: bool = True
+
+    @property
+    def overruled(self) -> bool:
+        """Whether the final decision differs from the proposal."""
+        return self.accepted != self.proposed
+
+    @property
+    def paid(self) -> float:
+        """The cost incurred: ``cost`` if overruled, else 0."""
+        return self.cost if self.overruled else 0.0
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence."""
+        verb = "overruled" if self.overruled else "kept"
+        other = "rejecting" if self.accepted else "accepting"
+        if self.why is Why.FORCED:
+            return f"{verb}: {other} could no longer be guaranteed fair"
+        if self.why is Why.LOST:
+            return f"{verb}: fairness can no longer be guaranteed from these counters"
+        if self.why is Why.HUMAN:
+            fate = "still guaranteed" if self.guaranteed else "no longer guaranteed"
+            return f"{verb} by a person, against advice: fairness is {fate}"
+        if self.overruled:
+            return f"overruled: at a cost of {self.cost:g}, {other} would be expected to cost more"
+        return "kept: overruling is not expected to pay for itself"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a window stands: decisions made, and the counters they led to."""
+
+    decided: int
+    counts: Counts
+
+    @classmethod
+    def initial(cls, policy: Policy) -> State:
+        """The start of the policy's window."""
+        return cls(0, policy.start)
+
+
+def verdict(
+    policy: Policy, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, proposed: bool,
+    cost: float,
+) -> tuple[bool, Why]:  # fmt: skip
+    """Whether to accept, and why, after ``t`` decisions with these counters since the start."""
+    feasible = policy.reader.feasible
+    if group == 0:
+        can_reject = feasible(t + 1, n_a + 1, k_a, n_b, k_b)
+        can_accept = feasible(t + 1, n_a + 1, k_a + 1, n_b, k_b)
+    else:
+        can_reject = feasible(t + 1, n_a, k_a, n_b + 1, k_b)
+        can_accept = feasible(t + 1, n_a, k_a, n_b + 1, k_b + 1)
+    if can_accept != can_reject:
+        return can_accept, Why.FORCED
+    if not can_accept:
+        return proposed, Why.LOST
+    code = policy.reader.code(t, n_a, k_a, n_b, k_b, group)
+    if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
+        return not proposed, Why.CHEAPEST
+    return proposed, Why.CHEAPEST
+
+
+def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> float:
+    """How many cost levels are cheaper to overrule than this cost; above all levels, infinite."""
+    edges, ranks = policy.cost_tables
+    level = bisect_left(edges, cost)
+    if level == len(edges):
+        return math.inf
+    return int(ranks[t if len(ranks) > 1 else 0][group][proposed][level])
+
+
+def decide(policy: Policy, state: State, group: Group, proposed: bool, cost: float) -> Decision:
+    """Decide one request.  Pure: same arguments, same answer."""
+    t, at = state.decided, policy.since_start(state.counts)
+    check_request(policy, t, group, cost)
+    g = policy.groups.index(group)
+    accepted, why = verdict(policy, t, *at, g, bool(proposed), cost)
+    return Decision(t, group, bool(proposed), float(cost), accepted, why, at, why is not Why.LOST)
+
+
+def advance(policy: Policy, state: State, decision: Decision, outcome: bool | None) -> State:
+    """The state after a decision whose outcome is known (``None`` if it does not matter)."""
+    relevant = policy.prop.relevant_outcome
+    if relevant is not None and outcome is None:
+        raise InvalidValueError(f"{policy.prop} needs the outcome of every decision")
+    if relevant is None or bool(outcome) == relevant:
+        counts = state.counts.after(decision.group, accepted=decision.accepted)
+    else:
+        counts = state.counts
+    return State(state.decided + 1, counts)
+
+
+def step(
+    policy: Policy,
+    state: State,
+    group: Group,
+    *,
+    proposed: bool,
+    cost: float = 1.0,
+    outcome: bool | None = None,
+) -> tuple[State, Decision]:
+    """Decide one request and advance; for properties that need it, with its outcome."""
+    decision = decide(policy, state, group, proposed, cost)
+    after = advance(policy, state, decision, outcome)
+    if decision.guaranteed and not policy.guarantees(after.counts, after.decided):
+        decision = replace(decision, guaranteed=False)
+    return after, decision
+
+
+def check_request(policy: Policy, decided: int, group: Group, cost: float) -> None:
+    """Refuse what cannot be decided, before anything is counted."""
+    if group not in policy.groups:
+        raise unknown_group(group, policy.groups)
+    if not 0.0 <= cost < math.inf:
+        raise InvalidValueError(f"cost must be a finite number of at least 0, got {cost!r}")
+    if decided >= policy.horizon:
+        raise WindowOverError(
+            f"all {policy.horizon} decisions of this window have been made: start a new Shield"
+        )

@@ -1,0 +1,207 @@
+"""Thousands of windows at once, with and without the shield, on the same requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from fairshield.counts import GroupCount
+from fairshield.errors import InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.policy import Policy
+from fairshield.runtime.compiled import Tables, tables, verdict
+from fairshield.spec import Property
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_WINDOWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What happened in each window.
+
+    Attributes
+    ----------
+    costs, overruled
+        ``(windows,)``: cost paid, people overruled.
+    fair, fair_unshielded
+        ``(windows,)``: whether the property held at the horizon and at every checkpoint.
+    bias, bias_unshielded
+        ``(windows,)``: at the horizon.
+    overruled_at
+        ``(horizon, 2)``: people overruled by position in the window and group.
+    paths, paths_unshielded
+        ``(kept windows, horizon + 1)``: running bias, for pictures.
+    counters, counters_unshielded
+        ``(kept windows, horizon + 1, 4)``: running ``n_a, k_a, n_b, k_b``, start included.
+    """
+
+    costs: Floats
+    overruled: Ints
+    fair: NDArray[np.bool_]
+    fair_unshielded: NDArray[np.bool_]
+    bias: Floats
+    bias_unshielded: Floats
+    overruled_at: Ints
+    paths: Floats
+    paths_unshielded: Floats
+    counters: Ints
+    counters_unshielded: Ints
+
+    @property
+    def n_windows(self) -> int:
+        """Windows simulated."""
+        return len(self.costs)
+
+    @property
+    def unfair_windows(self) -> int:
+        """Windows in which the shielded decisions were unfair; 0, by construction."""
+        return int((~self.fair).sum())
+
+    @property
+    def unfair_windows_unshielded(self) -> int:
+        """Windows in which the proposals, all followed, would have been unfair."""
+        return int((~self.fair_unshielded).sum())
+
+    @property
+    def overruled_share(self) -> float:
+        """Share of decisions overruled."""
+        return float(self.overruled.mean() / len(self.overruled_at))
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean cost of a window."""
+        return float(self.costs.mean())
+
+    @property
+    def cost_error(self) -> float:
+        """Standard error of :attr:`mean_cost`."""
+        return (
+            float(self.costs.std(ddof=1) / np.sqrt(self.n_windows)) if self.n_windows > 1 else 0.0
+        )
+
+
+def simulate(
+    policy: Policy,
+    *,
+    n_windows: int,
+    rng: np.random.Generator,
+    inputs: InputModel | InputSchedule | None = None,
+    keep: int = 0,
+) -> Simulation:
+    """Draw requests from ``inputs`` (default: the policy's own model) and decide them.
+
+    The first ``keep`` windows also record their running bias and counters.
+    """
+    if n_windows < 1:
+        raise InvalidValueError(f"n_windows must be at least 1, got {n_windows}")
+    inputs = policy.inputs if inputs is None else inputs
+    if inputs.groups != policy.groups:
+        raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
+    draw = _Sampler(policy, inputs)
+    horizon, stops = policy.horizon, np.array([*policy.checkpoints, policy.horizon])
+    costs, overruled = np.zeros(n_windows), np.zeros(n_windows, np.int64)
+    ends = np.zeros((2, n_windows, len(stops), 4), np.int64)
+    at = np.zeros((horizon, 2), np.int64)
+    keep = min(keep, n_windows)
+    paths = np.zeros((2, keep, horizon + 1, 4), np.int64)
+    for first in range(0, n_windows, _WINDOWS_AT_ONCE):
+        last = min(first + _WINDOWS_AT_ONCE, n_windows)
+        requests = rng.random((last - first, horizon))
+        outcomes = rng.random((last - first if policy.labelled else 0, horizon))
+        kept = paths[:, first : max(first, min(last, keep))]
+        _simulate(
+            tables(policy), requests, outcomes, draw.cumulative, draw.relevant, draw.costs,
+            draw.levels, stops, costs[first:last], overruled[first:last], ends[:, first:last],
+            at, kept,
+        )  # fmt: skip
+    fair = [_fair(policy, ends[i]) for i in (0, 1)]
+    bias = [_bias(policy, ends[i][:, -1]) for i in (0, 1)]
+    running = [_bias(policy, paths[i]) for i in (0, 1)]
+    paths += np.array([n for count in policy.start_counts() for n in count])
+    return Simulation(
+        costs, overruled, fair[0], fair[1], bias[0], bias[1], at,
+        running[0], running[1], paths[0], paths[1],
+    )  # fmt: skip
+
+
+class _Sampler:
+    """Cells ``(group, proposal, level)`` of an input model, flattened for drawing."""
+
+    def __init__(self, policy: Policy, inputs: InputModel | InputSchedule) -> None:
+        table = inputs.table(policy.horizon)
+        steps = len(table.probs)
+        self.cumulative = np.cumsum(table.probs.reshape(steps, -1), axis=1)
+        self.cumulative /= self.cumulative[:, -1:]
+        self.costs = table.levels
+        self.levels = np.searchsorted(policy.edges, table.levels, side="left")
+        relevant = np.ones_like(table.probs)
+        if policy.labelled:
+            if table.outcomes is None:
+                raise InvalidValueError(f"{policy.prop} needs an input model with outcomes")
+            positive = policy.prop.relevant_outcome
+            relevant = table.outcomes if positive else 1.0 - table.outcomes
+        self.relevant = relevant.reshape(steps, -1)
+
+
+def _counters(policy: Policy, gained: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
+    a, b = policy.start_counts()
+    return (
+        GroupCount(gained[..., 0] + a.seen, gained[..., 1] + a.accepted),
+        GroupCount(gained[..., 2] + b.seen, gained[..., 3] + b.accepted),
+    )
+
+
+def _fair(policy: Policy, ends: Ints) -> NDArray[np.bool_]:
+    prop: Property = policy.prop
+    return np.asarray(prop.holds_array(*_counters(policy, ends)).all(axis=1))
+
+
+def _bias(policy: Policy, gained: Ints) -> Floats:
+    return np.asarray(policy.prop.bias(*_counters(policy, gained)), dtype=np.float64)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _simulate(
+    tables: Tables, requests: Floats, outcomes: Floats, cumulative: Floats, relevant: Floats,
+    costs: Floats, levels: Any, stops: Any, paid: Floats, overruled: Any, ends: Any,
+    overruled_at: Any, paths: Any,
+) -> None:  # fmt: skip
+    n_levels = len(costs)
+    for window in range(len(requests)):
+        n_a = k_a = n_b = k_b = free_a = free_b = 0
+        stop = 0
+        for t in range(requests.shape[1]):
+            i = t if len(cumulative) > 1 else 0
+            cell = min(
+                np.searchsorted(cumulative[i], requests[window, t], side="right"),
+                cumulative.shape[1] - 1,
+            )
+            g, r, c = cell // (2 * n_levels), cell // n_levels % 2, cell % n_levels
+            accept: Any = np.int64(verdict(tables, t, n_a, k_a, n_b, k_b, g, r == 1, levels[c]))
+            if accept != r:
+                paid[window] += costs[c]
+                overruled[window] += 1
+                overruled_at[t, g] += 1
+            if not tables.labelled or outcomes[window, t] < relevant[i, cell]:
+                if g == 0:
+                    n_a, k_a, free_a = n_a + 1, k_a + accept, free_a + r
+                else:
+                    n_b, k_b, free_b = n_b + 1, k_b + accept, free_b + r
+            if t + 1 == stops[stop]:
+                _write(ends[0, window, stop], n_a, k_a, n_b, k_b)
+                _write(ends[1, window, stop], n_a, free_a, n_b, free_b)
+                stop = min(stop + 1, len(stops) - 1)
+            if window < paths.shape[1]:
+                _write(paths[0, window, t + 1], n_a, k_a, n_b, k_b)
+                _write(paths[1, window, t + 1], n_a, free_a, n_b, free_b)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _write(out: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> None:
+    out[0], out[1], out[2], out[3] = n_a, k_a, n_b, k_b

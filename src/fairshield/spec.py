@@ -1,0 +1,478 @@
+r"""What must hold at the horizon: a predicate of the counters, decided in integers.
+
+A property is data.  It never looks at inputs, costs or policies, nor does it know its horizon;
+every other layer asks it one question, :meth:`Property.holds`.  With group rates
+:math:`r_g = k_g / n_g` (accepted over seen) and a bound :math:`\kappa = p/q`, demographic parity
+
+.. math:: |k_a / n_a - k_b / n_b| \le p / q \iff q\,|k_a n_b - k_b n_a| \le p\, n_a n_b
+
+is a comparison of integers, because ``0.8 - 0.7 <= 0.1`` is false in floating point and every
+misjudged tie overrules somebody for nothing.
+
+A property of your own is a frozen dataclass with one method::
+
+    @dataclass(frozen=True)
+    class Quota(Property, kind="quota"):
+        most: int
+
+        def fair(self, a, b):
+            return abs(a.accepted - b.accepted) <= self.most
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, GroupCount
+from fairshield.errors import InvalidValueError
+
+Undefined = Literal["bias-0", "rate-0"]
+Number = str | int | float | Fraction | Decimal
+Count = GroupCount[Any]
+"""Counters of one group: Python integers, or integer arrays that broadcast."""
+
+
+@dataclass(frozen=True)
+class Property(ABC):
+    """A predicate of two groups' counters.
+
+    Subclasses are frozen dataclasses with a ``kind`` (the name in files and on the command line)
+    and implement :meth:`fair`; :meth:`bias` and :attr:`limit` are what reports and plots show.
+
+    Parameters
+    ----------
+    min_support
+        The property binds only once each group has this many relevant people.
+    undefined
+        What to make of a group without relevant people: ``"bias-0"`` calls the counters fair, as
+        the paper does; ``"rate-0"`` gives that group rate 0, as its published experiments did.
+    """
+
+    kind: ClassVar[str] = ""
+    relevant_outcome: ClassVar[bool | None] = None
+    """Only people with this outcome are counted; ``None`` counts everybody at once."""
+    difference_of_rates: ClassVar[bool] = False
+    _registry: ClassVar[dict[str, type[Property]]] = {}
+
+    _: KW_ONLY
+    min_support: int = 0
+    undefined: Undefined = "bias-0"
+
+    def __init_subclass__(cls, kind: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if kind:
+            cls.kind = kind
+            Property._registry[kind] = cls
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.min_support, int) or self.min_support < 0:
+            raise InvalidValueError(
+                f"min_support must be a whole number of at least 0, got {self.min_support!r}"
+            )
+        if self.undefined not in ("bias-0", "rate-0"):
+            raise InvalidValueError(
+                f"undefined must be 'bias-0' or 'rate-0', got {self.undefined!r}"
+            )
+
+    # What a property defines ----------------------------------------------------------------
+
+    @abstractmethod
+    def fair(self, a: Count, b: Count) -> Any:
+        """Whether the bound holds, for integers or elementwise for integer arrays.
+
+        Called only where the property binds.  Use integer arithmetic, no division.
+        """
+
+    def bias(self, a: Count, b: Count) -> Any:
+        """How unfair the counters are, as floats for reports; fair means ``bias <= limit``."""
+        return 1.0 - np.asarray(self._decide(a, b), dtype=float)
+
+    @property
+    def limit(self) -> float:
+        """The largest :meth:`bias` that is fair."""
+        return 0.0
+
+    @property
+    def coefficient(self) -> int:
+        """The largest constant that :meth:`fair` multiplies with a product of two counters."""
+        return 1 << 20
+
+    # What everybody asks --------------------------------------------------------------------
+
+    def holds(self, counts: Counts) -> bool:
+        """Whether the counters satisfy the property, decided in integers of any size."""
+        a, b = self._two(counts)
+        return bool(self._decide(a, b))
+
+    def bias_of(self, counts: Counts) -> float:
+        """The bias of these counters, for people to read."""
+        a, b = self._two(counts)
+        return float(self.bias(a, b))
+
+    def fair_interval(self, a: Count, n_b: Any) -> tuple[Any, Any] | None:
+        """``(lo, hi)`` such that ``k_b`` is fair iff ``lo <= k_b < hi``; ``None``: not known.
+
+        Only a shortcut: it must agree with :meth:`holds`, and everything works without it.
+        """
+        return None
+
+    def holds_array(self, a: Count, b: Count) -> NDArray[np.bool_]:
+        """:meth:`holds` for arrays of counters that broadcast against each other, never wrapping.
+
+        64-bit integers where every product fits, Python integers where it might not.
+        """
+        arrays = self._exact_arrays(*a, *b)
+        try:
+            fair = self._decide(GroupCount(*arrays[:2]), GroupCount(*arrays[2:]))
+        except ValueError:
+            # A user's property may branch on its counters; then ask it about one state at a time.
+            each = np.frompyfunc(
+                lambda *n: self._decide(GroupCount(*n[:2]), GroupCount(*n[2:])), 4, 1
+            )
+            fair = each(*(x.astype(object) for x in arrays))
+        shape = np.broadcast_shapes(*(x.shape for x in arrays))
+        return np.broadcast_to(np.asarray(fair, dtype=bool), shape)
+
+    def _exact_arrays(self, *counters: Any) -> list[NDArray[Any]]:
+        arrays = [np.asarray(x) for x in counters]
+        largest = max(int(x.max(initial=0)) for x in arrays)
+        # Two products of a coefficient and two counters are added at most.
+        fits = 2 * self.coefficient * largest * largest < 2**62
+        return [x.astype(np.int64 if fits else object) for x in arrays]
+
+    def _decide(self, a: Count, b: Count) -> Any:
+        fair = self.fair(*self._defined(a, b))
+        if self.min_support:
+            fair = fair | (a.seen < self.min_support) | (b.seen < self.min_support)
+        return fair
+
+    def _defined(self, a: Count, b: Count) -> tuple[Count, Count]:
+        if self.undefined == "rate-0":
+            # Nobody accepted of one person seen: rate 0, whatever the definition of the rate.
+            return (
+                GroupCount(a.seen + (a.seen == 0), a.accepted),
+                GroupCount(b.seen + (b.seen == 0), b.accepted),
+            )
+        return a, b
+
+    def _two(self, counts: Counts) -> tuple[GroupCount[int], GroupCount[int]]:
+        if len(counts) != 2:
+            raise InvalidValueError(
+                f"{type(self).__name__} compares two groups, got {len(counts)}: {list(counts)}"
+            )
+        a, b = counts.values()
+        return a, b
+
+    # Words and files ------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The property as JSON-able data; :func:`property_from_dict` is the inverse."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {k: str(v) if isinstance(v, Fraction) else v for k, v in data.items()}
+        return {"kind": self.kind, **plain}
+
+    def __str__(self) -> str:
+        return self.kind.replace("-", " ") or type(self).__name__
+
+
+Inequality = tuple[Any, Any]
+"""``(alpha, beta)`` for :math:`\\alpha k_b \\le \\beta`."""
+
+
+@dataclass(frozen=True)
+class LinearProperty(Property):
+    r"""A property that is a conjunction of inequalities :math:`\alpha k_b \le \beta`.
+
+    For fixed ``n_a``, ``k_a``, ``n_b`` the fair ``k_b`` then form an interval, which synthesis
+    uses instead of asking about every state.
+    """
+
+    @abstractmethod
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        """Integer pairs ``(alpha, beta)``, or arrays of them."""
+
+    def fair(self, a: Count, b: Count) -> Any:
+        verdict: Any = True
+        for alpha, beta in self.inequalities(a, b.seen):
+            verdict = verdict & (alpha * b.accepted <= beta)
+        return verdict
+
+    def fair_interval(self, a: Count, n_b: Any) -> tuple[Any, Any]:
+        n_a, k_a, n_b = self._exact_arrays(*a, n_b)
+        shape = np.broadcast_shapes(n_a.shape, k_a.shape, n_b.shape)
+        lo, hi = np.zeros(shape, n_b.dtype), np.broadcast_to(n_b, shape) + 1
+        seen = self._defined(GroupCount(n_a, k_a), GroupCount(n_b, 0))
+        for alpha, beta in self.inequalities(seen[0], seen[1].seen):
+            divisor = np.where(alpha == 0, 1, abs(alpha))
+            up = np.where(alpha > 0, beta // divisor + 1, hi)
+            down = np.where(alpha < 0, -(beta // divisor), lo)
+            lo, hi = np.maximum(lo, down), np.minimum(hi, up)
+            hi = np.where((alpha == 0) & (beta < 0), 0, hi)
+        free = (n_a < self.min_support) | (n_b < self.min_support)
+        lo, hi = np.where(free, 0, lo), np.where(free, n_b + 1, hi)
+        return lo.astype(np.int64), np.maximum(hi, lo).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Bounded(LinearProperty):
+    """A linear property with one bound."""
+
+    bound: Fraction
+
+    def __init__(
+        self, bound: Number, *, min_support: int = 0, undefined: Undefined = "bias-0"
+    ) -> None:
+        object.__setattr__(self, "bound", exact(bound, "bound", most=self._most()))
+        object.__setattr__(self, "min_support", min_support)
+        object.__setattr__(self, "undefined", undefined)
+        self.__post_init__()
+
+    def _most(self) -> int | None:
+        return 1
+
+    @property
+    def limit(self) -> float:
+        return float(self.bound)
+
+    @property
+    def coefficient(self) -> int:
+        return max(self.bound.numerator, self.bound.denominator)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ≤ {self.bound}"
+
+
+@dataclass(frozen=True, init=False)
+class _DifferenceOfRates(_Bounded):
+    r""":math:`|k_a/n_a - k_b/n_b| \le \kappa`."""
+
+    difference_of_rates: ClassVar[bool] = True
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        even, slack = a.accepted * n_b * q, a.seen * n_b * p
+        return (a.seen * q, even + slack), (-a.seen * q, slack - even)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        binds = self._binds(a, b)
+        return np.where(binds, abs(_rate(a) - _rate(b)), 0.0)
+
+    def _binds(self, a: Count, b: Count) -> Any:
+        unseen = 0 if self.undefined == "rate-0" else 1
+        least = max(self.min_support, unseen)
+        return (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
+
+
+@dataclass(frozen=True, init=False)
+class DemographicParity(_DifferenceOfRates, kind="demographic-parity"):
+    """Acceptance rates differ by at most ``bound``.
+
+    >>> prop = DemographicParity("0.1")
+    >>> prop.holds(Counts({"a": (10, 8), "b": (10, 7)}))
+    True
+    """
+
+
+@dataclass(frozen=True, init=False)
+class EqualOpportunity(_DifferenceOfRates, kind="equal-opportunity"):
+    """True-positive rates differ by at most ``bound``: only people with outcome 1 count."""
+
+    relevant_outcome: ClassVar[bool | None] = True
+
+
+@dataclass(frozen=True, init=False)
+class PredictiveEquality(_DifferenceOfRates, kind="predictive-equality"):
+    """False-positive rates differ by at most ``bound``: only people with outcome 0 count."""
+
+    relevant_outcome: ClassVar[bool | None] = False
+
+
+@dataclass(frozen=True, init=False)
+class ShareParity(_Bounded, kind="share-parity"):
+    r"""Accepted people split evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`.
+
+    The bilingual team: ``ShareParity("0.1")`` keeps the two languages within a tenth of the team.
+    """
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        few, many = a.accepted * (q - p), a.accepted * (q + p)
+        return (q - p + 0 * a.seen, many), (-(q + p) + 0 * a.seen, -few)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        team = np.asarray(a.accepted) + b.accepted
+        support = np.minimum(a.seen, b.seen) >= self.min_support
+        gap = abs(np.asarray(a.accepted, dtype=float) - b.accepted) / np.maximum(team, 1)
+        return np.where(support, gap, 0.0)
+
+
+@dataclass(frozen=True, init=False)
+class DisparateImpact(_Bounded, kind="disparate-impact"):
+    r"""The ratio of acceptance rates is bounded.
+
+    Two-sided (default), ``DisparateImpact("0.8")`` is the four-fifths rule: each rate is at least
+    0.8 of the other.  With ``two_sided=False`` it is the paper's ratio,
+    :math:`r_a / r_b \le` bound, where the first declared group is ``a`` and the bound may exceed 1.
+    Rates that are both zero are fair; a positive rate against a zero one is not.
+    """
+
+    two_sided: bool
+
+    def __init__(
+        self,
+        bound: Number,
+        *,
+        two_sided: bool = True,
+        min_support: int = 0,
+        undefined: Undefined = "bias-0",
+    ) -> None:
+        object.__setattr__(self, "two_sided", two_sided)
+        super().__init__(bound, min_support=min_support, undefined=undefined)
+
+    def _most(self) -> int | None:
+        return 1 if self.two_sided else None
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        in_a = a.accepted * n_b  # the rate in a times n_a n_b; that in b is k_b n_a
+        if self.two_sided:
+            return (a.seen * p, in_a * q), (-a.seen * q, -in_a * p)
+        return ((-a.seen * p, -in_a * q),)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        rate_a, rate_b = _rate(a), _rate(b)
+        low, high = np.minimum(rate_a, rate_b), np.maximum(rate_a, rate_b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.two_sided:
+                bias = np.where(high > 0, 1.0 - low / high, 0.0)
+            else:
+                bias = np.where(rate_a > 0, rate_a / rate_b, 0.0)
+        least = max(self.min_support, 0 if self.undefined == "rate-0" else 1)
+        binds = (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
+        return np.where(binds, bias, 0.0)
+
+    @property
+    def limit(self) -> float:
+        return float(1 - self.bound) if self.two_sided else float(self.bound)
+
+    def __str__(self) -> str:
+        if self.two_sided:
+            return f"disparate impact ≥ {self.bound}"
+        return f"disparate impact (first to second) ≤ {self.bound}"
+
+
+@dataclass(frozen=True, init=False)
+class BoundedRates(LinearProperty, kind="bounded-rates"):
+    r"""Each group's acceptance rate lies in ``[lower, upper]`` (bounded welfare).
+
+    ``min_support`` defaults to the paper's :math:`N = \lceil 1/(u - l) \rceil`, from which on an
+    accepted count with a rate inside the interval always exists.
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    def __init__(
+        self,
+        lower: Number,
+        upper: Number,
+        *,
+        min_support: int | None = None,
+        undefined: Undefined = "bias-0",
+    ) -> None:
+        low, high = exact(lower, "lower", most=1), exact(upper, "upper", most=1)
+        if not low < high:
+            raise InvalidValueError(
+                f"lower must be below upper, got [{low}, {high}]: widen the interval"
+            )
+        support = math.ceil(1 / (high - low)) if min_support is None else min_support
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "min_support", support)
+        object.__setattr__(self, "undefined", undefined)
+        self.__post_init__()
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        (p, q), (r, s) = self.lower.as_integer_ratio(), self.upper.as_integer_ratio()
+        none = 0 * a.seen
+        return (
+            (none - q, -n_b * p + none),
+            (none + s, n_b * r + none),
+            (none, a.accepted * q - a.seen * p),  # the rate in a does not depend on k_b
+            (none, a.seen * r - a.accepted * s),
+        )
+
+    def bias(self, a: Count, b: Count) -> Any:
+        support = np.minimum(a.seen, b.seen) >= self.min_support
+        outside = np.maximum(self._outside(a), self._outside(b))
+        return np.where(support, outside, 0.0)
+
+    def _outside(self, g: Count) -> Any:
+        rate = _rate(g)
+        gap = np.maximum(float(self.lower) - rate, rate - float(self.upper))
+        seen = np.asarray(g.seen) > (-1 if self.undefined == "rate-0" else 0)
+        return np.where(seen, np.maximum(gap, 0.0), 0.0)
+
+    @property
+    def coefficient(self) -> int:
+        return max(self.lower.denominator, self.upper.denominator)
+
+    def __str__(self) -> str:
+        return f"rates in [{self.lower}, {self.upper}]"
+
+
+def property_from_dict(data: Mapping[str, Any]) -> Property:
+    """The property that :meth:`Property.to_dict` described."""
+    arguments = dict(data)
+    kind = arguments.pop("kind", None)
+    try:
+        cls = Property._registry[str(kind)]
+    except KeyError:
+        known = ", ".join(sorted(Property._registry))
+        raise InvalidValueError(
+            f"unknown property {kind!r}: known are {known}; a property of your own must be "
+            "imported before a policy for it is loaded"
+        ) from None
+    try:
+        return cls(**arguments)
+    except TypeError as error:
+        raise InvalidValueError(f"property {kind!r}: {error}") from None
+
+
+def exact(value: Number, name: str, *, most: int | None = None) -> Fraction:
+    """``value`` as the rational a person meant: a float counts as its shortest decimal.
+
+    >>> exact(0.1, "bound"), exact("1/3", "bound")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, Rational):
+            result = Fraction(value.numerator, value.denominator)
+        elif isinstance(value, (str, Real, Decimal)):
+            result = Fraction(str(value))
+        else:
+            raise ValueError
+    except (ValueError, ZeroDivisionError):
+        raise InvalidValueError(
+            f"{name} must be a number such as '0.1', '1/10' or 0.1, got {value!r}"
+        ) from None
+    if result < 0 or (most is not None and result > most):
+        interval = "at least 0" if most is None else f"between 0 and {most}"
+        raise InvalidValueError(f"{name} must be {interval}, got {value!r}")
+    return result
+
+
+def _rate(g: Count) -> Any:
+    return np.asarray(g.accepted, dtype=float) / np.maximum(g.seen, 1)

@@ -1,0 +1,300 @@
+"""A specification as text: ``spec.toml`` or command-line options in, checked values out.
+
+A *spec* is a flat mapping of the words used everywhere else (``property``, ``bound``,
+``horizon``, ...); this module knows which words there are and what they become, and computes
+nothing.  A file that says it all::
+
+    property = "demographic-parity"
+    bound = "0.1"
+    horizon = 100
+
+    [groups]            # shares: all the agnostic input model knows
+    a = 0.325
+    b = 0.675
+
+``inputs = "recorded.csv"`` instead of ``[groups]`` estimates the input model from records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairshield.counts import Counts
+from fairshield.errors import InvalidValueError
+from fairshield.inputs import InputModel
+from fairshield.policy import Policy
+from fairshield.records import Format, Record, read_records
+from fairshield.spec import Property, property_from_dict
+from fairshield.synthesis import synthesize
+
+WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread")
+AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
+RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """Everything a synthesis needs."""
+
+    prop: Property
+    inputs: InputModel
+    horizon: int
+    start: Counts | None = None
+    checkpoints: tuple[int, ...] = ()
+    spread: float = 1.0
+
+    def synthesize(self, **options: Any) -> Policy:
+        """The cheapest policy; ``options`` are those of :func:`fairshield.synthesize`."""
+        window = {key: getattr(self, key) for key in WINDOW_KEYS}
+        return synthesize(self.prop, self.inputs, **window, **options)
+
+
+# Files and options --------------------------------------------------------------------------
+
+
+def known_keys() -> tuple[str, ...]:
+    """Every word a spec may use, those of registered properties of your own included."""
+    words = ["property", *_property_keys(), *WINDOW_KEYS, *AGNOSTIC_KEYS, *RECORDED_KEYS]
+    return tuple(dict.fromkeys(words))
+
+
+def read_spec(path: str | Path) -> dict[str, Any]:
+    """The words of a TOML file; a path in it is relative to the file."""
+    source = Path(path)
+    try:
+        data = tomllib.loads(source.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidValueError(f"{source}: not TOML: {error}") from None
+    unknown = [key for key in data if key not in known_keys()]
+    if unknown:
+        raise InvalidValueError(
+            f"{source}: unknown key {unknown[0]!r}: known are {', '.join(known_keys())}"
+        )
+    if isinstance(data.get("inputs"), str) and data["inputs"] != "-":
+        data["inputs"] = str(source.parent / data["inputs"])
+    return data
+
+
+def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """``data`` with ``changes``; another property or source of inputs replaces the old one whole.
+
+    >>> override({"property": "demographic-parity", "bound": "0.1"}, {"bound": "0.2"})
+    {'property': 'demographic-parity', 'bound': '0.2'}
+    """
+    dropped: set[str] = set()
+    if changes.get("property", data.get("property")) != data.get("property"):
+        dropped |= set(_property_keys()) - {"bound", "min_support", "undefined"}
+    if "groups" in changes:
+        dropped |= set(RECORDED_KEYS)
+    if "inputs" in changes:
+        dropped |= set(AGNOSTIC_KEYS)
+    return {key: value for key, value in data.items() if key not in dropped} | dict(changes)
+
+
+# From words to values -----------------------------------------------------------------------
+
+
+def parse_spec(data: Mapping[str, Any]) -> Spec:
+    """The specification that these words describe."""
+    prop = parse_property(data)
+    if "horizon" not in data:
+        raise InvalidValueError(
+            "no horizon: say after how many decisions the property must hold, as in horizon = 100"
+        )
+    return Spec(
+        prop=prop,
+        inputs=parse_inputs(data),
+        horizon=data["horizon"],
+        start=parse_start(data),
+        checkpoints=_list(data, "checkpoints"),
+        spread=_number(data, "spread", 1.0),
+    )
+
+
+def parse_property(data: Mapping[str, Any]) -> Property:
+    """The property that these words describe."""
+    kind = data.get("property")
+    if not isinstance(kind, str):
+        raise InvalidValueError(
+            "no property: say what must hold, as in property = 'demographic-parity' and "
+            f"bound = '0.1'; known are {', '.join(property_kinds())}"
+        )
+    arguments = {key: data[key] for key in _property_keys() if key in data}
+    if kind in property_kinds():
+        _check_arguments(kind, arguments)
+    return property_from_dict({"kind": kind, **arguments})
+
+
+def property_kinds() -> tuple[str, ...]:
+    """The names of all properties."""
+    return tuple(sorted(Property._registry))
+
+
+def parse_start(data: Mapping[str, Any]) -> Counts | None:
+    """Counters before the first decision, if given."""
+    if "start" not in data:
+        return None
+    return Counts(_table(data, "start"))
+
+
+def parse_inputs(data: Mapping[str, Any]) -> InputModel:
+    """The input model that these words describe: agnostic, or estimated from records."""
+    if ("groups" in data) == ("inputs" in data):
+        raise InvalidValueError(
+            "give either groups (their shares: an agnostic input model, as in "
+            "groups = {a = 0.4, b = 0.6}) or inputs (a CSV file of recorded requests), "
+            + ("not both" if "groups" in data else "so far there is neither")
+        )
+    return _agnostic(data) if "groups" in data else _recorded(data)
+
+
+def _agnostic(data: Mapping[str, Any]) -> InputModel:
+    _refuse(data, set(RECORDED_KEYS) - set(AGNOSTIC_KEYS), "goes with inputs, not with groups")
+    shares = _numbers(data, "groups")
+    outcomes = _numbers(data, "outcomes") if "outcomes" in data else None
+    return InputModel.agnostic(shares, cost=_number(data, "cost", 1.0), outcomes=outcomes)
+
+
+def _recorded(data: Mapping[str, Any]) -> InputModel:
+    _refuse(data, {"outcomes"}, "goes with groups: recorded inputs have an 'outcome' column")
+    if not isinstance(data["inputs"], str):
+        raise InvalidValueError(f"inputs must name a file, got {data['inputs']!r}")
+    options: dict[str, Any] = {"smoothing": _number(data, "smoothing", 1.0)}
+    if "bins" in data:
+        options["bins"] = None if data["bins"] in ("none", None) else data["bins"]
+    if "names" in data:
+        options["names"] = _list(data, "names")
+    try:
+        with open_lines(data["inputs"]) as lines:
+            records = list(read_records(lines, format_of(data["inputs"])))
+        if records and "proposed" not in records[0].fields and "score" in records[0].fields:
+            return _from_scores(records, data, options)
+        _refuse(
+            data, ("threshold", "cost"), "goes with a 'score' column, and the records have none"
+        )
+        return InputModel.from_records(records, **options)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{data['inputs']}: {error}") from None
+
+
+def _from_scores(
+    records: list[Record], data: Mapping[str, Any], options: dict[str, Any]
+) -> InputModel:
+    labelled = not any(record.missing("outcome") for record in records)
+    return InputModel.from_scores(
+        [_score(record) for record in records],
+        [record.group() for record in records],
+        [record.flag("outcome") for record in records] if labelled else None,
+        threshold=_number(data, "threshold", 0.5),
+        cost=data.get("cost", "confidence"),
+        **options,
+    )
+
+
+# Records ------------------------------------------------------------------------------------
+
+
+def format_of(path: str | Path) -> Format:
+    """Which format a file's name promises; standard input counts as JSON lines."""
+    return "csv" if str(path).lower().endswith(".csv") else "jsonl"
+
+
+@contextlib.contextmanager
+def open_lines(path: str | Path) -> Iterator[Iterator[str]]:
+    """Lines of a UTF-8 file, or of standard input for ``-``."""
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise InvalidValueError("nothing to read: standard input is closed")
+        yield decoded(sys.stdin.buffer)
+        return
+    with Path(path).open("rb") as lines:
+        yield decoded(lines)
+
+
+def decoded(lines: Iterable[bytes]) -> Iterator[str]:
+    """Lines as text; a byte-order mark is dropped, a line that is not UTF-8 is named."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidValueError(
+                f"line {number}: not UTF-8 text ({error.reason} at byte {error.start})"
+            ) from None
+
+
+def _score(record: Record) -> float:
+    try:
+        return float(record.fields["score"])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidValueError(
+            f"line {record.line}: score: expected a number, got {record.fields.get('score')!r}"
+        ) from None
+
+
+# Checks -------------------------------------------------------------------------------------
+
+
+def _property_keys() -> tuple[str, ...]:
+    words = [key for cls in Property._registry.values() for key in _parameters(cls)]
+    return tuple(dict.fromkeys(words))
+
+
+def _parameters(cls: type[Property]) -> dict[str, bool]:
+    """The arguments of a property, and whether each must be given."""
+    parameters = inspect.signature(cls).parameters.values()
+    return {p.name: p.default is inspect.Parameter.empty for p in parameters}
+
+
+def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:
+    takes = _parameters(Property._registry[kind])
+    missing = [key for key, needed in takes.items() if needed and key not in arguments]
+    if missing:
+        raise InvalidValueError(f"{kind} needs {' and '.join(missing)}, which the spec lacks")
+    for key, value in arguments.items():
+        if key not in takes:
+            raise InvalidValueError(f"{kind} takes no {key}: it takes {', '.join(takes)}")
+        if key == "two_sided" and not isinstance(value, bool):
+            raise InvalidValueError(f"two_sided must be true or false, got {value!r}")
+
+
+def _refuse(data: Mapping[str, Any], keys: Iterable[str], why: str) -> None:
+    for key in keys:
+        if key in data:
+            raise InvalidValueError(f"{key} {why}")
+
+
+def _numbers(data: Mapping[str, Any], key: str) -> dict[str, float]:
+    table = _table(data, key)
+    return {group: _number(table, group, math.nan, f"{key}.{group}") for group in table}
+
+
+def _number(data: Mapping[str, Any], key: str, default: float, name: str = "") -> float:
+    value = data.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise InvalidValueError(f"{name or key} must be a number, got {value!r}")
+    return float(value)
+
+
+def _list(data: Mapping[str, Any], key: str) -> tuple[Any, ...]:
+    values = data.get(key, ())
+    if not isinstance(values, (list, tuple)):
+        raise InvalidValueError(f"{key} must be a list, got {values!r}")
+    return tuple(values)
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[Any, Any]:
+    table = data[key]
+    if not isinstance(table, Mapping):
+        raise InvalidValueError(
+            f"{key} must give one value per group, as in {key} = {{a = ..., b = ...}}, "
+            f"got {table!r}"
+        )
+    return table

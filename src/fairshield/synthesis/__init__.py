@@ -1,0 +1,221 @@
+"""From a specification to the cheapest policy that always meets it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield._version import __version__
+from fairshield.counts import Counts, unknown_group
+from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.layout import Layout
+from fairshield.policy import Policy, RowTable
+from fairshield.spec import Property
+from fairshield.synthesis import reference
+from fairshield.synthesis.memory import check_memory
+from fairshield.synthesis.problem import Problem, make_problem
+
+Backend = Literal["auto", "reference", "cpu"]
+Progress = Callable[[float], None]
+
+__all__ = ["Backend", "cost_to_go", "synthesize"]
+
+
+def synthesize(
+    prop: Property,
+    inputs: InputModel | InputSchedule,
+    *,
+    horizon: int,
+    start: Counts | None = None,
+    checkpoints: tuple[int, ...] = (),
+    spread: float = 1.0,
+    backend: Backend = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Policy:
+    r"""The cheapest policy under which ``prop`` holds after ``horizon`` decisions, always.
+
+    Parameters
+    ----------
+    prop
+        What must hold.
+    inputs
+        What to expect; decides the cost, never the guarantee.
+    horizon
+        Number of decisions in the window.
+    start
+        Counters before the first decision, which the property counts in; default: nobody seen.
+    checkpoints
+        Earlier numbers of decisions after which the property must hold as well.
+    spread
+        Above 1, interventions are planned as if their price rose linearly over the window to
+        ``spread`` times itself, so that they do not all fall on the last arrivals.  What that
+        costs is ``policy.expected_cost - policy.least_cost``.
+    backend
+        ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
+    threads
+        Default: the processors this process may use.
+    progress
+        Called with the share of work done, between 0 and 1, some times per second.
+
+    Raises
+    ------
+    InfeasibleError
+        If no shield can guarantee the property from ``start``.
+    MemoryLimitError
+        If the tables would not fit into memory.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> policy = fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=20)
+    >>> round(policy.expected_cost, 6)
+    2.587138
+    """
+    horizon, start, checkpoints, spread = _checked(inputs, horizon, start, checkpoints, spread)
+    _check_backend(backend)
+    labelled = prop.relevant_outcome is not None
+    check_memory(Layout(horizon, labelled), _n_levels(inputs), record=True)
+    problem = make_problem(prop, inputs, horizon, start, checkpoints, _rise(spread, horizon))
+    value, rows = _solve(problem, backend, threads, progress, record=True)
+    if rows is None:
+        raise _infeasible(problem, start)
+    policy = Policy(
+        prop=prop,
+        inputs=inputs,
+        horizon=horizon,
+        start=start,
+        checkpoints=checkpoints,
+        expected_cost=value,
+        least_cost=value,
+        edges=np.array(problem.table.edges),
+        ranks=problem.ranks,
+        rows=rows,
+        spread=spread,
+        version=__version__,
+    )
+    if spread == 1.0:
+        return policy
+    from fairshield.evaluate import evaluate
+
+    plain = make_problem(prop, inputs, horizon, start, checkpoints)
+    least, _ = _solve(plain, backend, threads, None, record=False)
+    return replace(policy, expected_cost=evaluate(policy).cost, least_cost=least)
+
+
+def cost_to_go(
+    policy: Policy, counts: Counts, decided: int, *, threads: int | None = None
+) -> float:
+    """Least expected cost of the decisions left, from these counters; infinite if not feasible.
+
+    Solved afresh, as the policy itself stores decisions and not costs.  For a policy with
+    ``spread`` these are the risen costs it was planned with.
+    """
+    left = policy.horizon - decided
+    if left == 0:
+        return 0.0 if policy.prop.holds(counts) else math.inf
+    inputs = remaining_inputs(policy.inputs, decided)
+    earlier = tuple(c - decided for c in policy.checkpoints if c > decided)
+    rise = _rise(policy.spread, policy.horizon)
+    problem = make_problem(
+        policy.prop, inputs, left, counts, earlier, None if rise is None else rise[decided:]
+    )
+    return _solve(problem, "auto", threads, None, record=False)[0]
+
+
+def _rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
+    """By how much the planned costs rise over the window."""
+    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
+
+
+def remaining_inputs(
+    inputs: InputModel | InputSchedule, decided: int
+) -> InputModel | InputSchedule:
+    """What to expect once ``decided`` steps have passed."""
+    if isinstance(inputs, InputModel):
+        return inputs
+    parts, skip = [], decided
+    for model, steps in inputs.parts:
+        if steps > skip:
+            parts.append((model, steps - skip))
+        skip = max(skip - steps, 0)
+    return InputSchedule(parts or [(inputs.parts[-1][0], 1)])
+
+
+def _solve(
+    problem: Problem,
+    backend: Backend,
+    threads: int | None,
+    progress: Progress | None,
+    *,
+    record: bool,
+) -> tuple[float, RowTable | None]:
+    if backend == "reference":
+        return reference.solve(problem)
+    from fairshield.synthesis import solver
+
+    threads = len(os.sched_getaffinity(0)) if threads is None else threads
+    solution = solver.solve(problem, record=record, threads=threads, progress=progress)
+    return solution.value, solution.rows
+
+
+def _checked(
+    inputs: InputModel | InputSchedule,
+    horizon: int,
+    start: Counts | None,
+    checkpoints: tuple[int, ...],
+    spread: float,
+) -> tuple[int, Counts, tuple[int, ...], float]:
+    if not _is_whole(horizon) or horizon < 1:
+        raise InvalidValueError(
+            f"horizon must be a whole number of at least 1, got {horizon!r}: it is the number of "
+            "decisions after which the property must hold"
+        )
+    horizon = int(horizon)
+    start = Counts.zero(inputs.groups) if start is None else start
+    for group in start:
+        if group not in inputs.groups:
+            raise unknown_group(group, inputs.groups)
+    start = Counts({g: start[g] for g in inputs.groups})
+    for point in checkpoints:
+        if not _is_whole(point) or not 1 <= point <= horizon:
+            raise InvalidValueError(
+                f"checkpoints must be whole numbers from 1 to the horizon {horizon}, got {point!r}"
+            )
+    earlier = tuple(sorted({int(p) for p in checkpoints} - {horizon}))
+    if not 1.0 <= spread < math.inf:
+        raise InvalidValueError(
+            f"spread must be a finite number of at least 1 (1: do not spread), got {spread!r}"
+        )
+    return horizon, start, earlier, float(spread)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_backend(backend: str) -> None:
+    if backend not in ("auto", "reference", "cpu"):
+        raise InvalidValueError(f"backend must be 'auto', 'cpu' or 'reference', got {backend!r}")
+
+
+def _n_levels(inputs: InputModel | InputSchedule) -> int:
+    return len(inputs.table(1).levels)
+
+
+def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
+    return InfeasibleError(
+        f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions from "
+        f"{start}: some order of arrivals defeats every shield. Loosen the bound, set min_support "
+        "so that the property binds only once each group has enough people, lengthen the horizon, "
+        "or drop early checkpoints"
+    )

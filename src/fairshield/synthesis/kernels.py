@@ -1,0 +1,476 @@
+r"""Compiled backward induction.  Numbers in, arrays filled, nothing checked.
+
+One row at a time: with :math:`x_g, y_g` the cost to go after accepting and rejecting a relevant
+person of group :math:`g`, and :math:`s` the cost to go if the next person turns out irrelevant,
+
+.. math::
+    v = \omega s + \sum_g \sum_{\ell} \bigl[
+          w_{g0\ell} \min(y_g,\; C_{g0\ell} + x_g) + w_{g1\ell} \min(x_g,\; C_{g1\ell} + y_g)\bigr].
+
+Weights are never zero (the caller floors them at 1e-300), so that :math:`w\cdot\infty = \infty`
+also for requests the model thinks impossible: the guarantee holds for every input.
+
+A layer is updated in place.  Block ``n_a`` of layer ``t`` reads blocks ``n_a`` and ``n_a + 1`` of
+layer ``t + 1``, so walking ``n_a`` upwards overwrites only what is no longer needed; several
+layers go through one pass as a wavefront (layer ``t - l`` trails ``l`` blocks behind), while the
+blocks are in cache.  Each row remembers the hull ``[lo, hi)`` of its finite values; outside it
+every value is infinite and nothing is computed.
+
+Offsets are unsigned because a signed index would be checked for wrap-around in the inner loop and
+could not be vectorised.  ``ninf`` must never be among the fast-math flags, and with ``nnan`` no
+operation may yield NaN, not even in passing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_OPTIONS: dict[str, Any] = {
+    "boundscheck": False,
+    "error_model": "numpy",
+    "fastmath": {"nnan", "nsz", "reassoc", "contract", "arcp"},
+    # Nothing is allocated in here, and counting references would cost time in every row.
+    "_nrt": False,
+}
+_jit = njit(cache=True, nogil=True, **_OPTIONS)
+# Rows are short: passing a dozen arrays to a real function would cost more than the row.
+_inline = njit(forceinline=True, **_OPTIONS)
+
+U = np.uint64
+LANES = 8
+"""Rows are computed in whole vectors; tables have room for what that reads beyond their end."""
+FEW = 32
+"""Cost levels up to which it is faster to go through all of them than to search."""
+FINITE = 1e290
+EMPTY_LO = 2**30
+CODES, ROWS = 0, 1
+"""Where ``Record.dense_used`` counts written codes and written rows."""
+
+
+class Layer(NamedTuple):
+    """Cost to go of one layer by block, and the hull of each row."""
+
+    values: Floats
+    lo: Ints
+    hi: Ints
+
+
+class Prices(NamedTuple):
+    """Weights and costs by step; the last three from :func:`solver.cost_steps`."""
+
+    weights: Floats
+    costs: Floats
+    stay: Floats
+    tie: float
+    steps: Floats
+    first: Ints
+    scale: Floats
+
+
+class Fair(NamedTuple):
+    """Fair ``k_b`` of each row, and a flag per state unless that is all of ``[lo, hi)``."""
+
+    lo: Ints
+    hi: Ints
+    each: NDArray[np.bool_]
+    at: Ints
+    row_at: Ints
+
+
+class Record(NamedTuple):
+    """Where the policy is written, if it is wanted; see :class:`fairshield.policy.RowTable`."""
+
+    wanted: bool
+    layer_starts: Ints
+    cuts: Any
+    dense_rows: Ints
+    dense_starts: Ints
+    dense_codes: Any
+    dense_used: Ints
+
+
+class Scratch(NamedTuple):
+    """Room for one row: values, differences, codes of both groups."""
+
+    values: Floats
+    gaps: Floats
+    codes: Floats
+
+
+class Place(NamedTuple):
+    """First state and row of a block, of the next block, and its first row in the policy."""
+
+    here: int
+    below: int
+    row: int
+    row_below: int
+    policy_row: int
+
+
+# One row ------------------------------------------------------------------------------------
+#
+# Positions are offsets into ``v``; results are written to the first ``n`` entries of ``out``.
+
+
+@_inline
+def _values_one(
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any, w: Floats, cost: Floats,
+    out: Floats,
+) -> None:  # fmt: skip
+    """One cost level."""
+    wa0, wa1, wb0, wb1 = w[0, 0, 0], w[0, 1, 0], w[1, 0, 0], w[1, 1, 0]
+    ca0, ca1, cb0, cb1 = cost[0, 0, 0], cost[0, 1, 0], cost[1, 0, 0], cost[1, 1, 0]
+    for j in range(n):
+        ya, xa = v[reject_a + j], v[accept_a + j]
+        yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
+        out[j] = (wa0 * min(ya, ca0 + xa) + wa1 * min(xa, ca1 + ya)) + (
+            wb0 * min(yb, cb0 + xb) + wb1 * min(xb, cb1 + yb)
+        )
+
+
+@_inline
+def _group_few(
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, w: Floats, cost: Floats, tie: float,
+    keep: bool, gaps: Floats, out: Floats, codes: Floats,
+) -> None:  # fmt: skip
+    r"""Add one group's term; a pair of levels of each proposal in one vectorised sweep of the row.
+
+    With :math:`m = \min(x, y)` and :math:`d = x - y`, the term is
+    :math:`(\sum w)\,m + \sum_\ell w_{1\ell} \min(d^+, C_{1\ell}) + w_{0\ell} \min(d^-, C_{0\ell})`.
+    """
+    total = w[g].sum()
+    for j in range(n):
+        x, y = v[accept + j], v[reject + j]
+        # Both may be infinite; their difference must not be NaN.
+        gaps[j] = min(x, FINITE) - min(y, FINITE)
+        out[j] += total * min(x, y)
+        codes[g, j] = 0.0
+    for level in range(U(0), U(w.shape[2]), U(2)):
+        w0, w1, c0, c1 = w[g, 0, level], w[g, 1, level], cost[g, 0, level], cost[g, 1, level]
+        other = level + U(1)
+        u0, u1, d0, d1 = w[g, 0, other], w[g, 1, other], cost[g, 0, other], cost[g, 1, other]
+        for j in range(n):
+            up, down = max(gaps[j], 0.0), max(-gaps[j], 0.0)
+            out[j] += (w0 * min(down, c0) + w1 * min(up, c1)) + (
+                u0 * min(down, d0) + u1 * min(up, d1)
+            )
+        if keep:
+            for j in range(n):
+                up, down = gaps[j] - tie, -gaps[j] - tie
+                codes[g, j] += ((1.0 if up > c1 else 0.0) + (1.0 if up > d1 else 0.0)) - (
+                    (1.0 if down > c0 else 0.0) + (1.0 if down > d0 else 0.0)
+                )
+
+
+@_inline
+def _group_many(
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, w: Floats, tie: float, keep: bool,
+    steps: Floats, first: Ints, scale: Floats, out: Floats, codes: Any,
+) -> None:  # fmt: skip
+    """Add one group's term; searches the cost levels (see :func:`solver.cost_steps`)."""
+    n_steps, n_cells = np.int64(len(steps) // 4), U(len(first) // 4)
+    total = w[g].sum()
+    for j in range(n):
+        x, y = v[accept + j], v[reject + j]
+        over = min(x, FINITE) - min(y, FINITE)
+        side = U(2 * g) + (U(1) if over > 0.0 else U(0))
+        gap = min(abs(over), scale[side, 1])
+        cell = U(np.int32(gap * scale[side, 0]))
+        m = U(first[side * n_cells + cell])
+        while steps[m, 0] < abs(over) - tie:
+            m += U(1)
+        if keep:
+            code = np.int64(m) - np.int64(side) * n_steps
+            codes[g, j] = code if over > 0.0 else -code
+        while steps[m, 0] < gap:
+            m += U(1)
+        out[j] += total * min(x, y) + (steps[m, 1] + steps[m, 2] * gap)
+
+
+@_inline
+def _codes_one(
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, cost: Floats, tie: float, codes: Any
+) -> None:
+    """Codes with one cost level."""
+    above, below = cost[g, 1, 0] + tie, cost[g, 0, 0] + tie
+    for j in range(n):
+        x, y = v[accept + j], v[reject + j]
+        codes[g, j] = (above + y < x) - (below + x < y)
+
+
+@_inline
+def _tally_one(
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, cost: Floats, tie: float
+) -> tuple[int, int]:
+    """States where the shield accepts, and where it rejects, whatever is proposed.
+
+    Each such state adds ``1 + (j << 32)``, so that one number holds both how many and where.
+    """
+    above, below = cost[g, 1, 0] + tie, cost[g, 0, 0] + tie
+    accepts = rejects = np.int64(0)
+    unit = np.int64(1)
+    for j in range(n):
+        x, y = v[accept + j], v[reject + j]
+        accepts += unit if below + x < y else np.int64(0)
+        rejects += unit if above + y < x else np.int64(0)
+        unit += np.int64(1) << 32
+    return accepts, rejects
+
+
+@_inline
+def _is_head(tally: int) -> bool:
+    """Whether the tallied states are the first of the row: their positions add up to the least."""
+    count, positions = tally & 0xFFFFFFFF, tally >> 32
+    return 2 * positions == count * (count - 1)
+
+
+@_inline
+def _is_tail(tally: int, n: int) -> bool:
+    """Whether the tallied states are the last of the row's ``n``."""
+    count, positions = tally & 0xFFFFFFFF, tally >> 32
+    return 2 * positions == count * (2 * n - count - 1)
+
+
+@_inline
+def _finite(values: Floats, skip: Any, n: Any) -> int:
+    """How many of the row's values are finite."""
+    finite = np.int64(0)
+    for j in range(n):
+        finite += np.int64(1) if values[skip + j] < np.inf else np.int64(0)
+    return finite
+
+
+@_jit
+def _write_dense(record: Record, row: int, codes: Any, values: Floats, skip: Any, n: Any) -> None:
+    """Store a row state by state: its codes for group a, then for group b."""
+    dead = -(1 << (8 * record.dense_codes.itemsize - 1))
+    used = record.dense_used
+    start = U(used[CODES])
+    for g in range(U(2)):
+        for j in range(n):
+            alive = values[skip + j] < np.inf
+            record.dense_codes[start + g * n + j] = np.int64(codes[g, skip + j]) if alive else dead
+    record.dense_rows[used[ROWS]] = row
+    record.dense_starts[used[ROWS]] = used[CODES]
+    used[CODES] += 2 * np.int64(n)
+    used[ROWS] += 1
+
+
+# One block of one layer ---------------------------------------------------------------------
+
+
+@_jit
+def _back_up_block(
+    layer: Layer, prices: Prices, step: int, fair: Fair, strike: bool, record: Record, keep: bool,
+    place: Place, horizon: int, labelled: bool, t: int, n_a: int, room: Scratch,
+) -> None:  # fmt: skip
+    """``v_t`` from ``v_{t+1}`` for all states with this ``n_a``.
+
+    Where ``strike`` is set, states that are unfair at this layer become infeasible; where ``keep``
+    is set, decisions are recorded.
+    """
+    inf, zero = np.inf, np.int64(0)
+    scratch, gaps, codes = room
+    v, lo, hi, cuts = layer.values, layer.lo, layer.hi, record.cuts
+    w, cost, omega, tie = prices.weights[step], prices.costs[step], prices.stay[step], prices.tie
+    steps, first, scale = prices.steps[step], prices.first[step], prices.scale[step]
+    one_level, few_levels = w.shape[2] == 1, w.shape[2] <= FEW
+    here, below, row, row_a, policy_row = place
+    fair_state, fair_row = (fair.at[n_a], fair.row_at[n_a]) if strike else (zero, zero)
+    most_b = t - n_a
+    length = step_b = horizon - n_a + 1
+    step_a = horizon - n_a
+    for n_b in range(zero if labelled else most_b, most_b + 1):
+        right, row_b = here, row
+        if labelled:
+            length, step_a, step_b = n_b + 1, n_b + 1, n_b + 2
+            right, row_b = here + (n_a + 1) * (n_b + 1), row + n_a + 1
+        for _ in range(n_a + 1):
+            old_lo, old_hi = lo[row], hi[row]
+            if labelled and old_hi == 0:
+                # Whoever is irrelevant leaves the counters as they are: once lost, always lost.
+                row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
+                here, below, right = here + length, below + step_a, right + step_b
+                fair_row, fair_state = fair_row + 1, fair_state + length
+                continue
+            new_lo = max(
+                min(lo[row_a], lo[row_a + 1]),
+                max(lo[row_b] - 1, zero),
+            )
+            new_hi = min(
+                max(hi[row_a], hi[row_a + 1]),
+                min(hi[row_b], n_b + 1),
+            )
+            if labelled:
+                new_lo, new_hi = max(new_lo, old_lo), min(new_hi, old_hi)
+            if strike:
+                new_lo = max(new_lo, fair.lo[fair_row])
+                new_hi = min(new_hi, fair.hi[fair_row])
+            if new_lo < new_hi:
+                n = U(new_hi - new_lo)
+                whole = ((n + U(LANES - 1)) // U(LANES)) * U(LANES)
+                reject_a, accept_a = U(below + new_lo), U(below + step_a + new_lo)
+                reject_b, accept_b = U(right + new_lo), U(right + new_lo + 1)
+                if one_level:
+                    _values_one(v, reject_a, accept_a, reject_b, whole, w, cost, scratch)
+                else:
+                    for j in range(whole):
+                        scratch[j] = 0.0
+                    for g in range(2):
+                        reject, accept = (reject_b, accept_b) if g else (reject_a, accept_a)
+                        if few_levels:
+                            _group_few(
+                                v, reject, accept, whole, g, w, cost, tie, keep,
+                                gaps, scratch, codes,
+                            )  # fmt: skip
+                        else:
+                            _group_many(
+                                v, reject, accept, n, g, w, tie, keep,
+                                steps, first, scale, scratch, codes,
+                            )  # fmt: skip
+                if labelled:
+                    stay = U(here + new_lo)
+                    for j in range(whole):
+                        scratch[j] += omega * v[stay + j]
+                if strike and len(fair.each):
+                    for j in range(n):
+                        if not fair.each[U(fair_state + new_lo) + j]:
+                            scratch[j] = inf
+                skip = U(0)
+                while new_lo < new_hi and scratch[skip] == inf:
+                    new_lo += 1
+                    skip += U(1)
+                while new_lo < new_hi and scratch[skip + U(new_hi - new_lo - 1)] == inf:
+                    new_hi -= 1
+                n = U(new_hi - new_lo)
+                if keep and new_lo < new_hi:
+                    cuts[policy_row, 0], cuts[policy_row, 1] = new_lo, new_hi
+                    regular = False
+                    if one_level:
+                        reject_a, accept_a = reject_a + skip, accept_a + skip
+                        reject_b, accept_b = reject_b + skip, accept_b + skip
+                        size = new_hi - new_lo
+                        up_a, down_a = _tally_one(v, reject_a, accept_a, n, 0, cost, tie)
+                        up_b, down_b = _tally_one(v, reject_b, accept_b, n, 1, cost, tie)
+                        regular = (
+                            _is_head(down_a) and _is_tail(up_a, size)
+                            and _is_head(up_b) and _is_tail(down_b, size)
+                            and _finite(scratch, skip, n) == size
+                        )  # fmt: skip
+                        if regular:
+                            cuts[policy_row, 2] = new_lo + (down_a & 0xFFFFFFFF)
+                            cuts[policy_row, 3] = new_hi - (up_a & 0xFFFFFFFF)
+                            cuts[policy_row, 4] = new_lo + (up_b & 0xFFFFFFFF)
+                            cuts[policy_row, 5] = new_hi - (down_b & 0xFFFFFFFF)
+                        else:
+                            cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
+                            _codes_one(
+                                v, reject_a - skip, accept_a - skip, n + skip, 0, cost, tie, codes
+                            )
+                            _codes_one(
+                                v, reject_b - skip, accept_b - skip, n + skip, 1, cost, tie, codes
+                            )
+                    if not regular:
+                        _write_dense(record, policy_row, codes, scratch, skip, n)
+                start = U(here + new_lo)
+                for j in range(n):
+                    v[start + j] = scratch[skip + j]
+            if new_lo >= new_hi:
+                new_lo, new_hi = EMPTY_LO, zero
+            for j in range(U(here + old_lo), U(here + max(old_lo, min(new_lo, old_hi)))):
+                v[j] = inf
+            for j in range(U(here + max(new_hi, min(old_lo, old_hi))), U(here + old_hi)):
+                v[j] = inf
+            lo[row], hi[row] = new_lo, new_hi
+            row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
+            here, below, right = here + length, below + step_a, right + step_b
+            fair_row, fair_state = fair_row + 1, fair_state + length
+        # The next block has one more row for each ``n_b``.
+        below, row_a = below + step_a, row_a + 1
+
+
+# One pass over several layers ---------------------------------------------------------------
+
+
+@_jit
+def back_up(
+    layer: Layer, prices: Prices, fair: Fair, strike: bool, record: Record,
+    at: Ints, row_at: Ints, horizon: int, labelled: bool,
+    t_from: int, t_to: int, block_from: int, block_to: int, room: Scratch,
+) -> None:  # fmt: skip
+    """Layers ``t_from - 1 … t_to`` of blocks ``block_from … block_to - 1``.
+
+    Blocks from ``block_to`` on belong to another worker; ``at`` and ``row_at`` point to a private
+    copy of as many of them as the wavefront needs, and their results are not recorded.
+    """
+    layers = t_from - t_to
+    for front in range(block_from, min(block_to + layers - 1, t_from)):
+        for back in range(layers):
+            t, n_a = t_from - 1 - back, front - back
+            if n_a < block_from or n_a > t or n_a >= block_to + layers - 1 - back:
+                continue
+            policy_row = record.layer_starts[t] + n_a * (n_a + 1) // 2
+            if labelled:
+                policy_row = record.layer_starts[t] + (t + 2) * (n_a * (n_a + 1) // 2)
+                policy_row -= n_a * (n_a + 1) * (2 * n_a + 1) // 6
+            place = Place(at[n_a], at[n_a + 1], row_at[n_a], row_at[n_a + 1], policy_row)
+            step = t if len(prices.weights) > 1 else 0
+            keep = record.wanted and n_a < block_to
+            _back_up_block(
+                layer, prices, step, fair, strike and t == t_to, record, keep,
+                place, horizon, labelled, t, n_a, room,
+            )  # fmt: skip
+
+
+@_jit
+def set_terminal(
+    layer: Layer, fair: Fair, record: Record, horizon: int, labelled: bool, room: Scratch
+) -> None:
+    """The last layer: cost to go 0 where the property holds; all else is infinite already."""
+    room.codes[:] = 0.0
+    v, cuts, each = layer.values, record.cuts, fair.each
+    policy_row = record.layer_starts[horizon]
+    row = start = 0
+    for n_a in range(horizon + 1):
+        for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
+            for _ in range(n_a + 1):
+                lo, hi = fair.lo[row], fair.hi[row]
+                for k_b in range(lo, hi):
+                    if not len(each) or each[start + k_b]:
+                        v[start + k_b] = 0.0
+                if lo < hi:
+                    layer.lo[row], layer.hi[row] = lo, hi
+                    if record.wanted:
+                        # Nothing is decided here: the row only says which counters are fair.
+                        cuts[policy_row, 0], cuts[policy_row, 1] = lo, hi
+                        skip, n = U(start + lo), U(hi - lo)
+                        if len(each) and _finite(v, skip, n) < hi - lo:
+                            if cuts.shape[1] == 6:
+                                cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
+                            _write_dense(record, policy_row, room.codes, v[start + lo :], U(0), n)
+                row, policy_row, start = row + 1, policy_row + 1, start + n_b + 1
+
+
+@_jit
+def block_work(layer: Layer, row_at: Ints, n_blocks: int, out: Floats) -> None:
+    """About how long each block takes: a fixed time for each row, and its states."""
+    for n_a in range(n_blocks):
+        work = 0.0
+        for row in range(row_at[n_a], row_at[n_a + 1]):
+            work += 16.0 + max(layer.hi[row] - layer.lo[row], 0)
+        out[n_a] = work
+
+
+@_jit
+def gather_runs(codes: Any, starts: Ints, out_starts: Ints, out: Any) -> None:
+    """Copy the runs that begin at ``starts`` so that they follow each other in ``out``."""
+    for i in range(len(starts)):
+        for j in range(out_starts[i + 1] - out_starts[i]):
+            out[out_starts[i] + j] = codes[starts[i] + j]

@@ -1,0 +1,303 @@
+"""Backward induction on the CPU: splits the work into passes and threads, collects the policy.
+
+The kernels release the interpreter lock, so plain threads scale, an interrupt is honoured between
+passes, and nothing depends on a threading layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.layout import Layout
+from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable
+from fairshield.synthesis.kernels import (
+    EMPTY_LO,
+    LANES,
+    Fair,
+    Layer,
+    Prices,
+    Record,
+    Scratch,
+    back_up,
+    block_work,
+    gather_runs,
+    set_terminal,
+)
+from fairshield.synthesis.problem import Problem
+
+Progress = Callable[[float], None]
+Ints = NDArray[np.int64]
+
+_CACHE_BYTES = 1 << 20
+"""Blocks of one wavefront should fit into this much cache."""
+_LEAST_LAYERS, _MOST_LAYERS = 4, 16
+_WORTH_A_THREAD = 1_000_000
+"""States below which another thread costs more than it brings."""
+_CELLS_PER_LEVEL = 64
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Cost to go at the start, and the decisions if they were asked for."""
+
+    value: float
+    rows: RowTable | None
+
+
+def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | None) -> Solution:
+    """Least expected cost of ``problem`` and, if ``record``, the policy that attains it."""
+    workers = max(1, min(threads, problem.layout.n_states // _WORTH_A_THREAD))
+    induction = _Induction(problem, record, workers)
+    with ThreadPoolExecutor(workers) as pool:
+        for done in induction.passes(pool):
+            if progress is not None:
+                progress(done)
+    value = float(induction.layer.values[0])
+    # Weights of probability zero are floored at 1e-300; what they add is not cost.
+    value = 0.0 if value < 1e-200 else value
+    rows = induction.collect() if record and value < math.inf else None
+    return Solution(value, rows)
+
+
+class _Run(NamedTuple):
+    """Consecutive blocks of one worker, and where it finds them."""
+
+    first: int
+    last: int
+    at: Ints
+    row_at: Ints
+
+
+class _Induction:
+    """The tables of one backward induction: a single layer, updated in place."""
+
+    def __init__(self, problem: Problem, record: bool, workers: int) -> None:
+        layout = self.layout = problem.layout
+        self.problem, self.wanted, self.workers = problem, record, workers
+        self.at, self.row_at = layout.block_starts, layout.block_row_starts
+        self.starts = layout.layer_starts
+        self.layers = _layers_per_pass(layout)
+        blocks = range(layout.horizon + 1)
+        halo = self.layers * max(map(layout.block_states, blocks))
+        halo_rows = self.layers * max(map(layout.block_rows, blocks))
+        states, rows, spare = int(self.at[-1]), int(self.row_at[-1]), workers - 1
+        self.halos = [(states + i * halo, rows + i * halo_rows) for i in range(spare)]
+        self.layer = _empty_layer(states + spare * halo, rows + spare * halo_rows)
+        self.prices = _prices(problem)
+        width = CUTS_WIDTH if problem.n_levels == 1 else BARE_WIDTH
+        # The largest value marks a dense row, and hi reaches horizon + 1.
+        cut_type = np.uint8 if layout.horizon < 254 else np.uint16
+        self.cuts = np.zeros((layout.n_rows if record else 0, width), cut_type)
+        self.code_type = np.int8 if problem.n_levels < 127 else np.int16
+        self.buffers: dict[int, _DenseBuffer] = {}
+        self.dense: list[_DenseRows] = []
+
+    def passes(self, pool: ThreadPoolExecutor) -> Iterator[float]:
+        """Run all passes, last layer first; yields the share of the work done."""
+        layout = self.layout
+        self._set_terminal()
+        t = layout.horizon
+        while t > 0:
+            earlier = [c for c in self.problem.checkpoints if c < t]
+            t_to = max([t - self.layers, 0, *earlier])
+            self._run_pass(pool, t, t_to, strike=t_to in earlier)
+            t = t_to
+            yield 1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4)
+
+    def _set_terminal(self) -> None:
+        fair = self._fair(self.layout.horizon)
+        irregular = self.wanted and len(fair.each)
+        buffer = self._buffer(-1, int(self.at[-1]) if irregular else 0)
+        horizon, labelled = self.layout.horizon, self.layout.labelled
+        set_terminal(self.layer, fair, self._record(buffer), horizon, labelled, _scratch(horizon))
+        self.dense.append(buffer.take())
+
+    def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
+        fair = self._fair(t_to) if strike else self._fair_anyway()
+        runs = self._split(t_from, t_from - t_to)
+        room = [int(self.at[r.last] - self.at[r.first]) * (t_from - t_to) for r in runs]
+        buffers = [self._buffer(i, room[i] if self.wanted else 0) for i in range(len(runs))]
+
+        def work(run: _Run, buffer: _DenseBuffer) -> None:
+            back_up(
+                self.layer, self.prices, fair, strike, self._record(buffer), run.at, run.row_at,
+                self.layout.horizon, self.layout.labelled, t_from, t_to, run.first, run.last,
+                _scratch(self.layout.horizon),
+            )  # fmt: skip
+
+        if len(runs) == 1:
+            work(runs[0], buffers[0])
+        else:
+            list(pool.map(work, runs, buffers))
+        self.dense.extend(buffer.take() for buffer in buffers)
+
+    def _fair(self, t: int) -> Fair:
+        return Fair(*self.problem.fair_states(t), self.at, self.row_at)
+
+    def _fair_anyway(self) -> Fair:
+        none = np.empty(0, np.int64)
+        return Fair(none, none, np.empty(0, np.bool_), self.at, self.row_at)
+
+    def _record(self, buffer: _DenseBuffer) -> Record:
+        return Record(self.wanted, self.starts, self.cuts, *buffer.arrays)
+
+    def _buffer(self, worker: int, states: int) -> _DenseBuffer:
+        """Room for every state of a pass, should each row turn out irregular."""
+        if worker not in self.buffers or self.buffers[worker].states < states:
+            self.buffers[worker] = _DenseBuffer(states, self.code_type)
+        return self.buffers[worker]
+
+    # Sharing a pass among workers -----------------------------------------------------------
+
+    def _split(self, t: int, layers: int) -> list[_Run]:
+        """Runs of blocks of about equal work, each with a private copy of what lies to its right.
+
+        A wavefront of ``layers`` layers reads that many blocks of its right neighbour, which
+        overwrites them at the same time; so they are copied, and worked out twice.
+        """
+        last = self.layout.horizon + 1
+        if self.workers == 1 or t < 4 * self.workers * layers:
+            return [_Run(0, last, self.at, self.row_at)]
+        work = np.empty(t + 1)
+        block_work(self.layer, self.row_at, t + 1, work)
+        share = np.cumsum(work) / work.sum()
+        cuts = [int(np.searchsorted(share, i / self.workers)) for i in range(1, self.workers)]
+        edges = [0, *cuts, last]
+        runs = []
+        for i, (first, end) in enumerate(pairwise(edges)):
+            places = (self.at, self.row_at) if end == last else self._copy_halo(i, end, layers)
+            runs.append(_Run(first, end, *places))
+        return runs
+
+    def _copy_halo(self, worker: int, end: int, layers: int) -> tuple[Ints, Ints]:
+        """Copy the blocks from ``end`` on; returns where the worker finds all blocks."""
+        stop = min(end + layers, self.layout.horizon + 1)
+        at, row_at = self.at.copy(), self.row_at.copy()
+        at[end : stop + 1] += self.halos[worker][0] - self.at[end]
+        row_at[end : stop + 1] += self.halos[worker][1] - self.row_at[end]
+        for table, old, new in (
+            (self.layer.values, self.at, at),
+            (self.layer.lo, self.row_at, row_at),
+            (self.layer.hi, self.row_at, row_at),
+        ):
+            table[new[end] : new[stop]] = table[old[end] : old[stop]]
+        return at, row_at
+
+    def collect(self) -> RowTable:
+        """The policy's tables, in row order whatever the threads did."""
+        offsets = np.cumsum([0, *(len(part.codes) for part in self.dense)])
+        rows = np.concatenate([part.rows for part in self.dense])
+        starts = np.concatenate(
+            [part.starts + offset for part, offset in zip(self.dense, offsets[:-1], strict=True)]
+        )
+        codes = np.concatenate([part.codes for part in self.dense])
+        place = np.full(self.layout.n_rows, -1)
+        place[rows] = starts
+        rows = np.flatnonzero(place >= 0)
+        starts = place[rows]
+        lengths = self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0]
+        in_order = np.concatenate(([0], np.cumsum(2 * lengths)))
+        gathered = np.empty_like(codes)
+        gather_runs(codes, starts, in_order, gathered)
+        return RowTable(self.cuts, rows, in_order[:-1], gathered)
+
+
+class _DenseRows(NamedTuple):
+    """Irregular rows of one pass: their numbers, where each begins, their codes."""
+
+    rows: Ints
+    starts: Ints
+    codes: NDArray[Any]
+
+
+class _DenseBuffer:
+    """Where one worker writes irregular rows during a pass; untouched pages cost nothing."""
+
+    def __init__(self, states: int, code_type: type) -> None:
+        self.states = states
+        self.rows, self.starts = np.empty(states, np.int64), np.empty(states, np.int64)
+        self.codes: NDArray[Any] = np.empty(2 * states, code_type)
+        self.used = np.zeros(2, np.int64)
+
+    @property
+    def arrays(self) -> tuple[Ints, Ints, NDArray[Any], Ints]:
+        return self.rows, self.starts, self.codes, self.used
+
+    def take(self) -> _DenseRows:
+        """Copy out what was written and start afresh."""
+        codes, rows = self.used
+        taken = self.rows[:rows].copy(), self.starts[:rows].copy(), self.codes[:codes].copy()
+        self.used[:] = 0
+        return _DenseRows(*taken)
+
+
+def _scratch(horizon: int) -> Scratch:
+    room = horizon + 2 + LANES
+    return Scratch(np.empty(room), np.empty(room), np.empty((2, room)))
+
+
+def _empty_layer(states: int, rows: int) -> Layer:
+    """Everything infeasible."""
+    values = np.full(states + LANES, np.inf)
+    return Layer(values, np.full(rows, EMPTY_LO), np.zeros(rows, np.int64))
+
+
+def _layers_per_pass(layout: Layout) -> int:
+    block = 8 * max(map(layout.block_states, range(layout.horizon + 1)))
+    return int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
+
+
+def _prices(problem: Problem) -> Prices:
+    weights, costs = problem.weights, problem.costs
+    if problem.n_levels > 1:
+        # The kernel takes levels in pairs; a missing one weighs nothing and is never overruled.
+        missing = ((0, 0), (0, 0), (0, 0), (0, problem.n_levels % 2))
+        weights = np.pad(weights, missing)
+        costs = np.pad(costs, missing, constant_values=np.inf)
+    return Prices(weights, costs, problem.stay, problem.tie, *cost_steps(problem))
+
+
+def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    r"""What overruling saves, as a function of the gap between the two costs to go.
+
+    For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
+    linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
+    begin the search for m, so that it takes about one step however many cost levels there are.
+
+    Returns
+    -------
+    steps
+        ``(steps, 4 (K + 1), 3)``: :math:`C_m` (finally infinite), :math:`P_m`, :math:`W_m` for each
+        ``2 * group + proposal`` in turn.
+    first
+        ``(steps, 4 (cells + 1))``: the place in ``steps`` to search from, for each cell.
+    scale
+        ``(steps, 4, 2)``: cells per unit of gap; the largest cost.
+    """
+    shape = (len(problem.costs), 4, problem.n_levels)
+    costs, weights = problem.costs.reshape(shape), problem.weights.reshape(shape)
+    order = np.argsort(costs, axis=2, kind="stable")
+    costs, weights = (np.take_along_axis(x, order, axis=2) for x in (costs, weights))
+    none = np.zeros((*shape[:2], 1))
+    paid = np.concatenate((none, np.cumsum(costs * weights, axis=2)), axis=2)
+    left = np.concatenate((none, np.cumsum(weights[..., ::-1], axis=2)), axis=2)[..., ::-1]
+    ends = np.concatenate((costs, none + np.inf), axis=2)
+    steps = np.stack((ends, paid, left), axis=3).reshape(shape[0], -1, 3)
+    top = costs[..., -1]
+    cells = _CELLS_PER_LEVEL * problem.n_levels
+    scale = np.divide(cells, top, out=np.zeros_like(top), where=top > 0)
+    first = np.zeros((*shape[:2], cells + 1), np.int64)
+    for i, side in np.ndindex(shape[:2]):
+        # A little below each cell's edge, for rounding and for ties.
+        edges = (np.arange(cells + 1) - 1e-6) / (scale[i, side] or 1.0) - 2 * problem.tie
+        below = np.searchsorted(costs[i, side], edges, side="left")
+        first[i, side] = side * (problem.n_levels + 1) + below
+    return np.ascontiguousarray(steps), first.reshape(shape[0], -1), np.stack((scale, top), axis=2)

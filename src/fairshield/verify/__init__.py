@@ -1,0 +1,103 @@
+"""Whether a policy keeps its promise: every state it can reach is looked at.
+
+The verifier knows nothing of how policies are made.  It takes the decision rule as deployed
+(:mod:`fairshield.runtime.compiled`), lets every group, proposal, cost and outcome come at every
+step, and asks the property itself, in integers, at each checkpoint and at the horizon.  What the
+tables claim to be feasible does not count; only the property does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairshield.layout import Layout
+from fairshield.policy import Policy
+from fairshield.verify.counterexample import Counterexample as Counterexample
+from fairshield.verify.counterexample import LoggedDecision as LoggedDecision
+from fairshield.verify.counterexample import find_counterexample
+from fairshield.verify.structure import check_structure
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What :func:`verify` found; true in a boolean context if the guarantee holds.
+
+    Attributes
+    ----------
+    holds
+        Whether the property holds at every checkpoint and at the horizon, whatever comes.
+    states
+        Counter states that some sequence of requests reaches, and that were looked at.
+    transitions
+        Ways on from them: state, group and decision that some request brings about.
+    counterexample
+        A shortest sequence of requests after which the property is violated, if there is one.
+    """
+
+    holds: bool
+    states: int
+    transitions: int
+    counterexample: Counterexample | None = None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        example = self.counterexample
+        return {
+            "holds": self.holds,
+            "states": self.states,
+            "transitions": self.transitions,
+            "counterexample": None if example is None else example.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        looked = f"{self.states:,} states, {self.transitions:,} transitions"
+        if self.counterexample is None:
+            return f"guarantee holds: {looked}"
+        return f"guarantee violated: {self.counterexample} ({looked})"
+
+
+def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
+    """Confirm the guarantee of ``policy``, or find a shortest sequence of requests that breaks it.
+
+    Parameters
+    ----------
+    policy
+        From :func:`fairshield.synthesize`, from a file, from anywhere.
+    progress
+        Called after every step of the window with the share of work done, between 0 and 1.
+
+    Raises
+    ------
+    ArtifactError
+        If the tables are not those of a policy at all, so that no decision could be looked up.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> policy = fs.synthesize(fs.DemographicParity("0.2"), inputs, horizon=10)
+    >>> print(fs.verify(policy))
+    guarantee holds: 433 states, 1,060 transitions
+    """
+    check_structure(policy)
+    # Loads the compiler, which everything else in this module does without.
+    from fairshield.verify.reach import Reach  # noqa: PLC0415
+
+    reach, points = Reach(policy), {*policy.checkpoints, policy.horizon}
+    total = Layout(policy.horizon, policy.labelled).n_states
+    for t in range(policy.horizon):
+        reach.advance()
+        violation = reach.violation() if t + 1 in points else None
+        if violation is not None:
+            example = find_counterexample(reach, violation)
+            return Verification(False, reach.states, reach.transitions, example)
+        if progress is not None:
+            progress(Layout(t + 1, policy.labelled).n_states / total)
+    return Verification(True, reach.states, reach.transitions)

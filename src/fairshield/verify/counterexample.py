@@ -1,0 +1,119 @@
+"""A sequence of requests after which a policy is unfair, as a log that can be audited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairshield.counts import Counts, Group
+from fairshield.runtime.report import plain_counts, plain_number
+
+if TYPE_CHECKING:
+    from fairshield.verify.reach import Position, Reach
+
+
+class LoggedDecision(NamedTuple):
+    """One request and its answer; ``outcome`` is ``None`` where the property needs none."""
+
+    group: Group
+    proposed: bool
+    cost: float
+    outcome: bool | None
+    accepted: bool
+
+    @property
+    def overruled(self) -> bool:
+        """Whether the final decision differs from the proposal."""
+        return self.accepted != self.proposed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of a line of a decision log."""
+        fields = {**self._asdict(), "overruled": self.overruled}
+        if self.outcome is None:
+            del fields["outcome"]
+        return fields
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Decisions of a policy from its start to counters that violate its property.
+
+    Attributes
+    ----------
+    decisions
+        In order; no shorter sequence violates the property at a checkpoint or the horizon.
+    counts
+        Counters after them, including the policy's start.
+    bias, limit
+        How unfair the counters are, and how unfair they may be.
+    """
+
+    decisions: tuple[LoggedDecision, ...]
+    counts: Counts
+    bias: float
+    limit: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        return {
+            "decisions": [decision.to_dict() for decision in self.decisions],
+            "counts": plain_counts(self.counts),
+            "bias": plain_number(self.bias),
+            "limit": self.limit,
+        }
+
+    def to_jsonl(self) -> str:
+        """The decisions as a log: one JSON object per line, as :func:`fairshield.audit` reads."""
+        return "".join(
+            json.dumps(decision.to_dict(), ensure_ascii=False) + "\n" for decision in self.decisions
+        )
+
+    def __str__(self) -> str:
+        rates = " and ".join(
+            f"{count.accepted} of {count.seen} in {group}" for group, count in self.counts.items()
+        )
+        return (
+            f"{len(self.decisions)} decisions lead to {rates} accepted, bias {self.bias:.4g} "
+            f"where {self.limit:.4g} is allowed"
+        )
+
+
+def find_counterexample(reach: Reach, violation: Position) -> Counterexample:
+    """How the policy gets to ``violation``, which it reaches after ``reach.t`` decisions."""
+    prop, counts = reach.policy.prop, reach.counts(violation)
+    decisions: list[LoggedDecision] = []
+    at = violation
+    for t in range(reach.t - 1, -1, -1):
+        at, decision = next(_ways_to(reach, t, at))
+        decisions.append(decision)
+    return Counterexample(tuple(reversed(decisions)), counts, prop.bias_of(counts), prop.limit)
+
+
+def _ways_to(reach: Reach, t: int, at: Position) -> Iterator[tuple[Position, LoggedDecision]]:
+    """Reachable states after ``t`` decisions that lead to ``at``, with the request that does."""
+    policy = reach.policy
+    relevant = policy.prop.relevant_outcome
+    for group, accepted in product((0, 1), (False, True)):
+        before = _before(at, group, accepted)
+        if reach.reached(t, before):
+            for proposed, level in product((accepted, not accepted), reach.costs):
+                if reach.accepts(t, before, group, proposed, level) == accepted:
+                    cost = reach.costs[level]
+                    yield (
+                        before,
+                        LoggedDecision(policy.groups[group], proposed, cost, relevant, accepted),
+                    )
+    if relevant is not None and reach.reached(t, at):
+        # The outcome shows that the person does not count: any request leads here.
+        level, cost = next(iter(reach.costs.items()))
+        accepted = reach.accepts(t, at, 0, False, level)
+        yield at, LoggedDecision(policy.groups[0], False, cost, not relevant, accepted)
+
+
+def _before(at: Position, group: int, accepted: bool) -> Position:
+    if group == 0:
+        return at._replace(n_a=at.n_a - 1, k_a=at.k_a - accepted)
+    return at._replace(n_b=at.n_b - 1, k_b=at.k_b - accepted)

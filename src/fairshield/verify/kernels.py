@@ -1,0 +1,73 @@
+"""Compiled exploration: from the states of one layer to those of the next.
+
+A layer is one byte per state, row after row in the order of the policy's rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from fairshield.runtime.compiled import Tables, find_row, verdict
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.uint8]
+# Nothing is allocated here, and counting references to the tables would take most of the time.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
+_jit = njit(cache=True, nogil=True, **_OPTIONS)
+
+REJECT, ACCEPT = 1, 2
+
+
+@_jit
+def answers(
+    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, levels: Ints
+) -> int:
+    """Decisions that some proposal and cost level bring about: ``REJECT | ACCEPT``.
+
+    Looks no further once it has seen both, and at the highest cost first, because a cost nobody
+    would pay keeps both proposals unless one of them is ruled out.
+    """
+    found = 0
+    for i in range(len(levels) - 1, -1, -1):
+        for proposed in (False, True):
+            accepted = verdict(tables, t, n_a, k_a, n_b, k_b, group, proposed, levels[i])
+            found |= ACCEPT if accepted else REJECT
+        if found == REJECT | ACCEPT:
+            break
+    return found
+
+
+@_jit
+def expand(
+    tables: Tables, t: int, levels: Ints, rows: Any, starts: Ints, here: Flags,
+    after_starts: Ints, after: Flags,
+) -> int:  # fmt: skip
+    """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions.
+
+    ``starts`` is the first state of each row of the layer.
+    """
+    transitions = 0
+    first_after = tables.layer_starts[t + 1]
+    for row in range(len(starts) - 1):
+        n_a, k_a, n_b = rows[0][row], rows[1][row], rows[2][row]
+        for k_b in range(n_b + 1):
+            if not here[starts[row] + k_b]:
+                continue
+            for group in range(2):
+                found = answers(tables, t, n_a, k_a, n_b, k_b, group, levels)
+                in_a, in_b = 1 - group, group
+                for accepted in range(2):
+                    if found & (ACCEPT if accepted else REJECT):
+                        row_after = find_row(
+                            tables, t + 1, n_a + in_a, k_a + in_a * accepted, n_b + in_b
+                        )
+                        after[after_starts[row_after - first_after] + k_b + in_b * accepted] = 1
+                        transitions += 1
+            if tables.labelled:
+                stay = find_row(tables, t + 1, n_a, k_a, n_b) - first_after
+                after[after_starts[stay] + k_b] = 1
+    return transitions

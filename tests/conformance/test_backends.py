@@ -1,0 +1,199 @@
+"""What every way of solving must have in common.
+
+A new backend subclasses :class:`BackendConformance` and adds a ``solve`` fixture; it writes no
+test.  The compiled backend is run as it is, and with its tuning constants shrunk, so that threads,
+wavefronts and halos do their work at horizons where the reference can still follow.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import Spec, positions, properties, specs
+
+import fairshield as fs
+from fairshield.artifact import save_policy
+from fairshield.synthesis import solver
+
+Solve = Callable[[Spec], fs.Policy]
+
+# The fixture is a constant, and a suite is there to be inherited.
+shared_fixture = settings(
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.differing_executors,
+    ]
+)
+
+
+def outcome_of(solve: Solve, spec: Spec) -> fs.Policy | None:
+    """The policy, or ``None`` if there is none."""
+    try:
+        return solve(spec)
+    except fs.InfeasibleError:
+        return None
+
+
+def table_of(policy: fs.Policy) -> dict[Any, Any]:
+    """Feasibility and both codes of every state."""
+    reader, table = policy.reader, {}
+    for s in positions(policy.horizon, policy.labelled):
+        codes = [reader.code(*s, g) for g in (0, 1)] if s.t < policy.horizon else []
+        table[s] = (reader.feasible(*s), *codes)
+    return table
+
+
+class BackendConformance:
+    """Laws of a backend; ``solve`` maps a specification to its policy."""
+
+    @pytest.fixture
+    def solve(self) -> Solve:
+        raise NotImplementedError
+
+    @shared_fixture
+    @given(spec=specs(horizons=(1, 6), max_levels=3))
+    def test_value_is_that_of_the_reference(self, solve: Solve, spec: Spec) -> None:
+        expected = outcome_of(lambda s: s.synthesize(backend="reference"), spec)
+        policy = outcome_of(solve, spec)
+        assert (policy is None) == (expected is None)
+        if policy is not None and expected is not None:
+            assert policy.expected_cost == pytest.approx(
+                expected.expected_cost, rel=1e-12, abs=1e-25
+            )
+
+    @shared_fixture
+    @given(spec=specs(horizons=(1, 6), max_levels=3))
+    def test_every_state_is_decided_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
+        policy = outcome_of(solve, spec)
+        if policy is not None:
+            assert table_of(policy) == table_of(spec.synthesize(backend="reference"))
+
+    def test_a_spec_that_no_shield_can_meet_is_infeasible(
+        self, solve: Solve, even: fs.InputModel
+    ) -> None:
+        # One person of each group: rates are 0 or 1, so neither lies between 0.2 and 0.4.
+        prop = fs.BoundedRates("0.2", "0.4", min_support=0)
+        zero = fs.Counts.zero(("a", "b"))
+        with pytest.raises(fs.InfeasibleError, match=r"rates in \[1/5, 2/5\].*over 2 decisions"):
+            solve(Spec(prop, even, 2, zero, ()))
+
+    @shared_fixture
+    @given(spec=specs(horizons=(1, 4)))
+    def test_inputs_are_not_written_to(self, solve: Solve, spec: Spec) -> None:
+        before = copy.deepcopy((spec.prop.to_dict(), spec.inputs.to_dict(), dict(spec.start)))
+        outcome_of(solve, spec)
+        assert (spec.prop.to_dict(), spec.inputs.to_dict(), dict(spec.start)) == before
+
+    @shared_fixture
+    @given(spec=specs(horizons=(1, 6)))
+    def test_the_same_spec_gives_the_same_file(
+        self, solve: Solve, spec: Spec, tmp_path: Path
+    ) -> None:
+        policy = outcome_of(solve, spec)
+        if policy is not None:
+            digests = {save_policy(p, tmp_path / "x.shield") for p in (policy, solve(spec))}
+            assert len(digests) == 1
+
+
+class TestReference(BackendConformance):
+    @pytest.fixture
+    def solve(self) -> Solve:
+        return lambda spec: spec.synthesize(backend="reference")
+
+
+class TestCpu(BackendConformance):
+    @pytest.fixture
+    def solve(self) -> Solve:
+        return lambda spec: spec.synthesize(backend="cpu", threads=1)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Threads are used however small the problem, and a pass has this many layers."""
+    monkeypatch.setattr(solver, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(solver, "_MOST_LAYERS", request.param)
+    monkeypatch.setattr(solver, "_CACHE_BYTES", 1 << 40)
+    return int(request.param)
+
+
+class TestCpuInPasses(BackendConformance):
+    """Several layers to a pass, and passes cut short by checkpoints."""
+
+    @pytest.fixture
+    def solve(self, layers: int) -> Solve:
+        return lambda spec: spec.synthesize(backend="cpu", threads=1)
+
+
+@pytest.fixture(params=[2, 3])
+def threads(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def split_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many workers each pass had."""
+    seen: list[int] = []
+    split = solver._Induction._split
+
+    def counting(self: Any, t: int, layers: int) -> Any:
+        bounds = split(self, t, layers)
+        seen.append(len(bounds))
+        return bounds
+
+    monkeypatch.setattr(solver._Induction, "_split", counting)
+    return seen
+
+
+@pytest.mark.usefixtures("layers")
+class TestCpuThreads:
+    """Workers with halos: the horizons are long enough for passes to be split."""
+
+    @settings(shared_fixture, max_examples=6)
+    @given(data=st.data())
+    def test_threads_change_nothing_but_the_time(
+        self, data: st.DataObject, threads: int, split_passes: list[int], tmp_path: Path
+    ) -> None:
+        spec = data.draw(specs(properties, horizons=(26, 32), max_levels=2))
+        alone = outcome_of(lambda s: s.synthesize(threads=1), spec)
+        split_passes.clear()
+        together = outcome_of(lambda s: s.synthesize(threads=threads), spec)
+        assert (alone is None) == (together is None)
+        if alone is not None and together is not None:
+            files = [tmp_path / "alone.shield", tmp_path / "together.shield"]
+            assert alone.save(files[0]) == together.save(files[1])
+            assert files[0].read_bytes() == files[1].read_bytes()
+
+    def test_passes_really_are_split(
+        self, threads: int, layers: int, split_passes: list[int], even: fs.InputModel
+    ) -> None:
+        fs.synthesize(fs.DemographicParity("0.1"), even, horizon=40, threads=threads)
+        assert max(split_passes) == threads
+        assert min(split_passes) == 1
+
+    @pytest.mark.parametrize("prop", [fs.DemographicParity("0.1"), fs.EqualOpportunity("0.2")])
+    def test_split_passes_agree_with_the_reference(
+        self, prop: fs.Property, threads: int, layers: int, even: fs.InputModel
+    ) -> None:
+        horizon = 4 * threads * layers + 1 if not prop.relevant_outcome else 4 * threads + 1
+        horizon = min(horizon, 16 if prop.relevant_outcome else 26)
+        expected = fs.synthesize(prop, even, horizon=horizon, backend="reference")
+        policy = fs.synthesize(prop, even, horizon=horizon, threads=threads)
+        assert policy.expected_cost == pytest.approx(expected.expected_cost, rel=1e-12)
+        assert table_of(policy) == table_of(expected)
+
+
+def test_without_decisions_only_the_value_is_kept(even: fs.InputModel) -> None:
+    spec = Spec(fs.DemographicParity("0.1"), even, 12, fs.Counts.zero(("a", "b")), (6,))
+    problem = spec.problem()
+    bare = solver.solve(problem, record=False, threads=1, progress=None)
+    full = solver.solve(problem, record=True, threads=1, progress=None)
+    assert bare.rows is None
+    assert bare.value == full.value
+    assert np.isfinite(bare.value)

@@ -1,0 +1,284 @@
+"""Random specifications, input models, windows and streams of requests.
+
+Small on purpose: every fault of a counter automaton shows at a horizon of a few decisions, and a
+small example is one a person can follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from hypothesis import reject
+from hypothesis import strategies as st
+
+import fairshield as fs
+from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.reference import Position
+
+GROUPS = ("a", "b")
+
+
+# Properties of a user's own -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Quota(fs.Property, kind="tests-quota"):
+    """As many accepted in one group as in the other, up to ``most``."""
+
+    most: int
+
+    def fair(self, a: Any, b: Any) -> Any:
+        return abs(a.accepted - b.accepted) <= self.most
+
+
+@dataclass(frozen=True)
+class NotThatMany(fs.Property, kind="tests-not-that-many"):
+    """Any number of people is accepted but ``total``: fair states with a hole among them."""
+
+    total: int
+
+    def fair(self, a: Any, b: Any) -> Any:
+        return a.accepted + b.accepted != self.total
+
+
+@dataclass(frozen=True)
+class NotThatManyQualified(NotThatMany, kind="tests-not-that-many-qualified"):
+    """The same, counting only people with outcome 1."""
+
+    relevant_outcome: ClassVar[bool | None] = True
+
+
+@dataclass(frozen=True)
+class Branching(fs.Property, kind="tests-branching"):
+    """The leading group is ahead by at most ``most``; its ``if`` cannot be asked about arrays."""
+
+    most: int
+
+    def fair(self, a: Any, b: Any) -> Any:
+        if a.accepted > b.accepted:
+            return a.accepted - b.accepted <= self.most
+        return b.accepted - a.accepted <= self.most
+
+
+# Properties ---------------------------------------------------------------------------------
+
+AWKWARD = [Fraction(0), Fraction(1), Fraction(1, 10), Fraction(1, 3), Fraction("0.1234567")]
+bounds = st.sampled_from(AWKWARD) | st.fractions(0, 1, max_denominator=12)
+options = st.fixed_dictionaries(
+    {"min_support": st.integers(0, 3), "undefined": st.sampled_from(["bias-0", "rate-0"])}
+)
+
+
+def _bounded(cls: type, **fixed: Any) -> st.SearchStrategy[fs.Property]:
+    return st.builds(lambda bound, given: cls(bound, **fixed, **given), bounds, options)
+
+
+@st.composite
+def bounded_rates(draw: st.DrawFn) -> fs.BoundedRates:
+    """Intervals of every width, with the default support or one of their own."""
+    lower, upper = sorted(draw(st.lists(bounds, min_size=2, max_size=2, unique=True)))
+    given = draw(options)
+    if draw(st.booleans()):
+        del given["min_support"]
+    return fs.BoundedRates(lower, upper, **given)
+
+
+two_sided = {
+    fs.DemographicParity: _bounded(fs.DemographicParity),
+    fs.ShareParity: _bounded(fs.ShareParity),
+    fs.DisparateImpact: _bounded(fs.DisparateImpact),
+    fs.BoundedRates: bounded_rates(),
+    Quota: st.builds(Quota, st.integers(0, 3), min_support=st.integers(0, 2)),
+    NotThatMany: st.builds(NotThatMany, st.integers(0, 4), min_support=st.integers(0, 2)),
+    Branching: st.builds(Branching, st.integers(0, 3), min_support=st.integers(0, 2)),
+}
+one_sided = st.builds(
+    lambda bound, given: fs.DisparateImpact(bound, two_sided=False, **given),
+    st.fractions(0, 3, max_denominator=6),
+    options,
+)
+labelled = {
+    fs.EqualOpportunity: _bounded(fs.EqualOpportunity),
+    fs.PredictiveEquality: _bounded(fs.PredictiveEquality),
+    NotThatManyQualified: st.builds(NotThatManyQualified, st.integers(0, 3)),
+}
+linear_properties = st.one_of(
+    *(two_sided[cls] for cls in two_sided if issubclass(cls, fs.LinearProperty)),
+    one_sided,
+    labelled[fs.EqualOpportunity],
+)
+plain_properties = st.one_of(*two_sided.values(), one_sided)
+labelled_properties = st.one_of(*labelled.values())
+symmetric_properties = st.one_of(*two_sided.values(), *labelled.values())
+properties = plain_properties | labelled_properties
+
+
+# Input models -------------------------------------------------------------------------------
+
+LEVELS = (0.0, 0.25, 1.0, 2.5)
+CHANCES = (0.0, 0.25, 0.5, 1.0)
+
+
+@st.composite
+def input_models(draw: st.DrawFn, max_levels: int = 2, binned: bool = False) -> fs.InputModel:
+    """One or several cost levels, impossible requests and groups, outcomes certain or not."""
+    levels = sorted(
+        draw(st.sets(st.sampled_from(LEVELS), min_size=1, max_size=max_levels))
+    )
+    n = 4 * len(levels)
+    weights = np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), float)
+    weights = weights.reshape(2, 2, len(levels))
+    absent = draw(st.sampled_from([None, None, None, 0, 1]))
+    if absent is not None:
+        weights[absent] = 0.0
+    if not weights.any():
+        weights[:] = 1.0
+    probs = weights / weights.sum()
+    cells = list(product(GROUPS, (False, True), levels))
+    table = {cell: float(p) for cell, p in zip(cells, probs.reshape(-1), strict=True)}
+    model = fs.InputModel.from_table(table, outcomes=draw(_outcomes(tuple(levels))))
+    if not binned or draw(st.booleans()):
+        return model
+    edges = [*levels[1:], np.inf]
+    middle = [(low + high) / 2 for low, high in zip(levels, edges, strict=True)]
+    return fs.InputModel(model.groups, model.levels, model.probs, model.outcomes, middle)
+
+
+@st.composite
+def _outcomes(draw: st.DrawFn, levels: tuple[float, ...]) -> dict[Any, float]:
+    """P(outcome = 1) by group, by (group, proposed) or by (group, proposed, cost)."""
+    keys = draw(
+        st.sampled_from(
+            [
+                list(GROUPS),
+                list(product(GROUPS, (False, True))),
+                list(product(GROUPS, (False, True), levels)),
+            ]
+        )
+    )
+    return {key: draw(st.sampled_from(CHANCES)) for key in keys}
+
+
+def schedules(max_levels: int = 2) -> st.SearchStrategy[fs.InputSchedule]:
+    """Input models that change after a step or a few."""
+    part = st.tuples(input_models(max_levels, binned=True), st.integers(1, 3))
+    return st.lists(part, min_size=1, max_size=3).map(fs.InputSchedule)
+
+
+# Specifications -----------------------------------------------------------------------------
+
+
+class Spec(NamedTuple):
+    """The arguments of one synthesis."""
+
+    prop: fs.Property
+    inputs: fs.InputModel | fs.InputSchedule
+    horizon: int
+    start: fs.Counts
+    checkpoints: tuple[int, ...]
+
+    def synthesize(self, **options: Any) -> fs.Policy:
+        """The policy, or the error."""
+        return fs.synthesize(
+            self.prop,
+            self.inputs,
+            horizon=self.horizon,
+            start=self.start,
+            checkpoints=self.checkpoints,
+            **options,
+        )
+
+    def feasible_policy(self, **options: Any) -> fs.Policy:
+        """The policy; examples without one are not of interest."""
+        try:
+            return self.synthesize(**options)
+        except fs.InfeasibleError:
+            reject()
+
+    def problem(self) -> Problem:
+        """The numbers behind it."""
+        return make_problem(self.prop, self.inputs, self.horizon, self.start, self.checkpoints)
+
+
+@st.composite
+def starts(draw: st.DrawFn, most: int = 5) -> fs.Counts:
+    """Counters before the window; often none."""
+    if draw(st.booleans()):
+        return fs.Counts.zero(GROUPS)
+    seen = {g: draw(st.integers(0, most)) for g in GROUPS}
+    return fs.Counts({g: (n, draw(st.integers(0, n))) for g, n in seen.items()})
+
+
+@st.composite
+def specs(
+    draw: st.DrawFn,
+    props: st.SearchStrategy[fs.Property] = properties,
+    horizons: tuple[int, int] = (1, 5),
+    max_levels: int = 2,
+    scheduled: bool = True,
+    checkpointed: bool = True,
+    from_start: bool = True,
+) -> Spec:
+    """Everything :func:`fairshield.synthesize` can be asked for."""
+    horizon = draw(st.integers(*horizons))
+    models: st.SearchStrategy[Any] = input_models(max_levels, binned=True)
+    if scheduled:
+        models = models | schedules(max_levels)
+    points = st.sets(st.integers(1, horizon), max_size=2).map(lambda s: tuple(sorted(s)))
+    return Spec(
+        draw(props),
+        draw(models),
+        horizon,
+        draw(starts()) if from_start else fs.Counts.zero(GROUPS),
+        draw(points) if checkpointed and draw(st.booleans()) else (),
+    )
+
+
+# Streams ------------------------------------------------------------------------------------
+
+COSTS = (0.0, 0.1, 0.25, 0.3, 1.0, 2.5, 3.0, 1e9)
+"""Model levels, costs between them, and costs above all of them."""
+
+
+class Request(NamedTuple):
+    """One arrival, with the outcome that will be revealed."""
+
+    group: str
+    proposed: bool
+    cost: float
+    outcome: bool
+
+
+requests = st.builds(
+    Request, st.sampled_from(GROUPS), st.booleans(), st.sampled_from(COSTS), st.booleans()
+)
+
+
+def streams(length: int) -> st.SearchStrategy[list[Request]]:
+    """Requests of a whole window."""
+    return st.lists(requests, min_size=length, max_size=length)
+
+
+def run(shield: fs.Shield, stream: list[Request]) -> list[fs.Decision]:
+    """Decide the stream, revealing outcomes where the property wants them."""
+    decisions = []
+    for request in stream:
+        decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
+        if shield.policy.labelled:
+            shield.observe(decision, outcome=request.outcome)
+        decisions.append(decision)
+    return decisions
+
+
+def positions(horizon: int, labelled: bool) -> Iterator[Position]:
+    """Every counter state of a window."""
+    for t in range(horizon + 1):
+        for n_a in range(t + 1):
+            for n_b in range(0 if labelled else t - n_a, t - n_a + 1):
+                for k_a, k_b in product(range(n_a + 1), range(n_b + 1)):
+                    yield Position(t, n_a, k_a, n_b, k_b)

@@ -1,0 +1,344 @@
+"""Audits of logs: those of shields, those of nobody, and those with something wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import Request, Spec, properties, requests, specs, starts
+
+import fairshield as fs
+from fairshield.records import Record, read_records
+
+PARITY = fs.DemographicParity("0.1")
+EQUAL = fs.EqualOpportunity("0.1")
+
+
+def logged(decision: fs.Decision, outcome: bool | None) -> dict[str, Any]:
+    """A line of a decision log."""
+    line = {
+        "group": decision.group,
+        "proposed": decision.proposed,
+        "cost": decision.cost,
+        "accepted": decision.accepted,
+        "overruled": decision.overruled,
+    }
+    return line if outcome is None else {**line, "outcome": outcome}
+
+
+def records_of(lines: list[dict[str, Any]]) -> list[Record]:
+    """The lines as written to a file and read again."""
+    return list(read_records([json.dumps(line) for line in lines], "jsonl"))
+
+
+def log_of(policy: fs.Policy, stream: list[Request]) -> list[dict[str, Any]]:
+    """Decisions of window after window."""
+    lines, shield = [], fs.Shield(policy)
+    for request in stream:
+        if shield.remaining == 0:
+            shield = fs.Shield(policy)
+        decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
+        if policy.labelled:
+            shield.observe(decision, outcome=request.outcome)
+        lines.append(logged(decision, request.outcome if policy.labelled else None))
+    return lines
+
+
+def people(*lines: tuple[Any, ...]) -> list[Record]:
+    """A log of ``(group, accepted[, outcome])``."""
+    names = ("group", "accepted", "outcome")
+    return [Record(i, dict(zip(names, line, strict=False))) for i, line in enumerate(lines, 1)]
+
+
+@st.composite
+def plain_logs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Decisions that no shield made."""
+    stream = draw(st.lists(st.tuples(requests, st.booleans()), max_size=12))
+    return [
+        {**request._asdict(), "accepted": accepted, "overruled": accepted != request.proposed}
+        for request, accepted in stream
+    ]
+
+
+# Laws ---------------------------------------------------------------------------------------
+
+
+@given(specs(), st.lists(requests, max_size=13))
+def test_the_log_of_a_shield_passes(spec: Spec, stream: list[Request]) -> None:
+    policy = spec.feasible_policy()
+    report = fs.audit(policy.prop, records_of(log_of(policy, stream)), policy=policy)
+    assert report.holds
+    assert report.difference is None
+    assert report.decisions == len(stream)
+    finished, rest = divmod(len(stream), policy.horizon)
+    assert [w.complete for w in report.windows] == [True] * finished + [False] * bool(rest)
+    assert all(w.holds for w in report.windows if w.complete)
+
+
+@given(properties, plain_logs(), starts(), st.none() | st.integers(1, 5), st.data())
+def test_violations_are_those_of_a_recount(
+    prop: fs.Property, log: list[Any], start: fs.Counts, horizon: int | None, data: st.DataObject
+) -> None:
+    points = data.draw(st.sets(st.integers(1, horizon or 5), max_size=3))
+    report = fs.audit(
+        prop, records_of(log), horizon=horizon, start=start, checkpoints=tuple(points)
+    )
+    length = horizon or max(len(log), 1)
+    expected = []
+    for first in range(0, len(log), length):
+        window = log[first : first + length]
+        for n in range(1, len(window) + 1):
+            counts = recount(prop, start, window[:n])
+            if (n in points or n == length) and not prop.holds(counts):
+                expected.append((first // length, first + n, n, counts))
+    assert [(v.window, v.line, v.decided, v.counts) for v in report.violations] == expected
+    assert report.holds == (not expected)
+    assert bool(report) == report.holds
+
+
+def recount(prop: fs.Property, start: fs.Counts, window: list[Any]) -> fs.Counts:
+    relevant = prop.relevant_outcome
+    counts = start
+    for line in window:
+        if relevant is None or line["outcome"] == relevant:
+            counts = counts.after(line["group"], accepted=line["accepted"])
+    return counts
+
+
+@given(plain_logs(), st.integers(1, 5))
+def test_interventions_add_up(log: list[Any], horizon: int) -> None:
+    report = fs.audit(PARITY, records_of(log), groups=("a", "b"), horizon=horizon)
+    overruled = [(i % horizon, line) for i, line in enumerate(log) if line["overruled"]]
+    assert report.overruled == len(overruled)
+    assert report.cost_paid == pytest.approx(sum(line["cost"] for _, line in overruled))
+    for group, n in report.overruled_by_group.items():
+        assert n == sum(line["group"] == group for _, line in overruled)
+    for i, n in enumerate(report.overruled_by_position):
+        assert n == sum(position == i for position, _ in overruled)
+    assert len(report.overruled_by_position) == min(len(log), horizon)
+
+
+@given(specs(), st.lists(requests, min_size=1, max_size=10), st.data())
+def test_the_first_decision_that_is_not_the_policys_is_named(
+    spec: Spec, stream: list[Request], data: st.DataObject
+) -> None:
+    policy = spec.feasible_policy()
+    log = log_of(policy, stream)
+    at = data.draw(st.integers(0, len(log) - 1))
+    ours = log[at]["accepted"]
+    log[at] |= {"accepted": not ours, "overruled": log[at]["proposed"] == ours}
+    difference = fs.audit(policy.prop, records_of(log), policy=policy).difference
+    assert difference is not None
+    assert (difference.line, difference.accepted, difference.expected) == (at + 1, not ours, ours)
+    assert difference.reason
+
+
+@given(specs(), st.lists(requests, min_size=1, max_size=10))
+def test_the_last_outcome_may_be_pending(spec: Spec, stream: list[Request]) -> None:
+    policy = spec.feasible_policy()
+    assume(policy.labelled)
+    log = log_of(policy, stream)
+    del log[-1]["outcome"]
+    report = fs.audit(policy.prop, records_of(log), policy=policy)
+    assert report.holds
+    assert report.difference is None
+    assert report.decisions == len(log)
+    last = report.windows[-1]
+    assert not last.complete
+    in_window = log[len(log) - last.decided : -1]
+    assert last.counts == recount(policy.prop, policy.start, in_window)
+
+
+@given(properties, plain_logs(), starts(), st.integers(1, 5))
+def test_reports_are_json(
+    prop: fs.Property, log: list[Any], start: fs.Counts, horizon: int
+) -> None:
+    report = fs.audit(prop, records_of(log), horizon=horizon, start=start)
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert data["holds"] == report.holds
+    assert len(data["windows"]) == len(report.windows)
+    assert [v["line"] for v in data["violations"]] == [v.line for v in report.violations]
+
+
+# Windows ------------------------------------------------------------------------------------
+
+
+def test_an_unfinished_window_is_no_violation_however_unfair() -> None:
+    log = people(("a", 1), ("b", 0), ("a", 1))
+    report = fs.audit(PARITY, log, horizon=4)
+    window = report.windows[0]
+    assert report.holds
+    assert (window.complete, window.holds, window.bias) == (False, False, 1.0)
+    assert not fs.audit(PARITY, log, horizon=3).holds
+    assert not fs.audit(PARITY, log, horizon=4, checkpoints=(2,)).holds
+
+
+def test_a_window_whose_last_outcome_is_pending_is_no_violation_yet() -> None:
+    log = people(("a", 1, 1), ("b", 0, 1), ("a", 1))
+    report = fs.audit(EQUAL, log, horizon=3)
+    assert report.holds
+    assert not report.windows[0].complete
+    assert not report.windows[0].holds
+    assert not fs.audit(EQUAL, people(("a", 1, 1), ("b", 0, 1), ("a", 1, 1)), horizon=3).holds
+
+
+def test_an_infinite_bias_is_null_in_json() -> None:
+    ratio = fs.DisparateImpact(2, two_sided=False)
+    report = fs.audit(ratio, people(("a", 1), ("b", 0)))
+    assert report.violations[0].bias == float("inf")
+    assert report.to_dict()["violations"][0]["bias"] is None
+
+
+def test_without_a_horizon_the_log_is_one_window() -> None:
+    report = fs.audit(PARITY, people(("a", 1), ("b", 0), ("b", 1)))
+    assert [(w.first_line, w.last_line, w.complete) for w in report.windows] == [(1, 3, True)]
+    assert report.violations[0].counts == fs.Counts({"a": (1, 1), "b": (2, 1)})
+
+
+def test_every_window_begins_at_the_start() -> None:
+    start = fs.Counts({"a": (1, 1), "b": (1, 1)})
+    log = people(("a", 1), ("b", 1), ("a", 0), ("b", 0))
+    report = fs.audit(PARITY, log, horizon=2, start=start)
+    assert [w.counts["a"] for w in report.windows] == [(2, 2), (2, 1)]
+    assert [(w.first_line, w.last_line) for w in report.windows] == [(1, 2), (3, 4)]
+
+
+def test_lines_are_those_of_the_file_blank_ones_included() -> None:
+    lines = ['{"group": "a", "accepted": 1}', "", '{"group": "b", "accepted": 0}']
+    assert fs.audit(PARITY, read_records(lines, "jsonl")).violations[0].line == 3
+
+
+def test_a_stream_is_read_as_it_comes() -> None:
+    def endless() -> Any:
+        for line in range(1, 10**9):
+            yield Record(line, {"group": "ab"[line % 2], "accepted": 1})
+
+    report = fs.audit(PARITY, islice(endless(), 1000), groups=("a", "b"), horizon=10)
+    assert len(report.windows) == 100
+
+
+def test_an_empty_log_holds_and_has_no_windows() -> None:
+    report = fs.audit(PARITY, [], groups=("a", "b"), horizon=3)
+    assert (report.holds, report.windows, report.decisions) == (True, (), 0)
+
+
+def test_another_property_than_the_policys_can_be_audited(plain_policy: fs.Policy) -> None:
+    shield = fs.Shield(plain_policy)
+    log = [logged(shield.decide("a", proposed=True), outcome=True) for _ in range(6)]
+    report = fs.audit(EQUAL, records_of(log), policy=plain_policy)
+    assert report.windows[0].counts["a"].seen == 6
+    assert report.difference is None
+
+
+# Who was overruled --------------------------------------------------------------------------
+
+
+def test_a_log_without_proposals_overrules_nobody() -> None:
+    assert fs.audit(PARITY, people(("a", 1), ("b", 1))).overruled == 0
+
+
+def test_a_log_may_say_only_that_a_decision_was_overruled() -> None:
+    log = [Record(1, {"group": "a", "accepted": 1, "overruled": 1, "cost": 2.5})]
+    report = fs.audit(PARITY, log, groups=("a", "b"))
+    assert (report.overruled, report.cost_paid) == (1, 2.5)
+
+
+# Faults -------------------------------------------------------------------------------------
+
+GOOD = {"group": "a", "proposed": True, "cost": 1.0, "accepted": True, "outcome": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accepted": None}, "line 2: no 'accepted'"),
+        ({"accepted": "maybe"}, "line 2: accepted: expected 1/0"),
+        ({"group": None}, "line 2: no 'group'"),
+        ({"group": "c"}, "line 2: unknown group 'c', expected 'a' or 'b'"),
+        ({"outcome": None}, "line 2: no 'outcome'.*equal opportunity"),
+        ({"outcome": "soon"}, "line 2: outcome"),
+        ({"cost": -1}, "line 2: cost"),
+        ({"overruled": True}, "line 2: 'overruled' contradicts"),
+    ],
+)
+def test_faults_name_their_line(changes: dict[str, Any], message: str) -> None:
+    log = [Record(1, GOOD), Record(2, {**GOOD, **changes}), Record(3, GOOD)]
+    with pytest.raises(fs.FairshieldError, match=message):
+        fs.audit(EQUAL, log, groups=("a", "b"))
+
+
+def test_a_policy_needs_proposals_and_outcomes(labelled_policy: fs.Policy) -> None:
+    log = people(("a", True, True), ("a", True, True))
+    with pytest.raises(fs.InvalidValueError, match="line 1: no 'proposed'"):
+        fs.audit(EQUAL, log, policy=labelled_policy)
+    without = [Record(i, {**GOOD, "outcome": None}) for i in (1, 2)]
+    with pytest.raises(fs.InvalidValueError, match=r"line 1: no 'outcome'.*equal opportunity"):
+        fs.audit(PARITY, without, policy=labelled_policy)
+
+
+def test_groups_default_to_those_of_the_log_in_order() -> None:
+    report = fs.audit(PARITY, people(("y", 1), ("x", 1)))
+    assert tuple(report.windows[0].counts) == ("x", "y")
+
+
+@pytest.mark.parametrize("log", [people(("a", 1)), people(("a", 1), ("b", 1), ("c", 1)), []])
+def test_a_log_that_does_not_show_two_groups_needs_their_names(log: list[Record]) -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"name them with groups="):
+        fs.audit(PARITY, log)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"horizon": 7}, {"groups": ("b", "a")}, {"start": fs.Counts({"a": (1, 1), "b": (0, 0)})}],
+)
+def test_what_contradicts_the_policy_is_refused(
+    given: dict[str, Any], plain_policy: fs.Policy
+) -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"is not the policy's"):
+        fs.audit(PARITY, [], policy=plain_policy, **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"horizon": 0},
+        {"horizon": 2.5},
+        {"horizon": True},
+        {"horizon": 3, "checkpoints": (4,)},
+        {"checkpoints": (0,)},
+        {"checkpoints": ("2",)},
+    ],
+)
+def test_windows_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"must be (a )?whole number"):
+        fs.audit(PARITY, [], groups=("a", "b"), **given)
+
+
+def test_checkpoints_of_the_policy_are_checked(even: fs.InputModel) -> None:
+    planned = fs.synthesize(fs.DemographicParity(1), even, horizon=4)
+    policy = replace(planned, prop=PARITY, checkpoints=(2,))
+    log = [{"group": g, "proposed": g == "a", "accepted": g == "a"} for g in "ab"]
+    report = fs.audit(PARITY, records_of(log), policy=policy)
+    assert [v.decided for v in report.violations] == [2]
+
+
+def test_auditing_needs_no_compiler() -> None:
+    code = """if True:
+        import sys
+        sys.modules["numba"] = None
+        import fairshield as fs
+        from fairshield.records import Record
+        inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+        prop = fs.DemographicParity("0.5")
+        policy = fs.synthesize(prop, inputs, horizon=2, backend="reference")
+        log = [Record(i, {"group": g, "proposed": 1, "accepted": 1}) for i, g in enumerate("ab", 1)]
+        assert fs.audit(prop, log, policy=policy).holds
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
