@@ -127,9 +127,7 @@ CHANCES = (0.0, 0.25, 0.5, 1.0)
 @st.composite
 def input_models(draw: st.DrawFn, max_levels: int = 2, binned: bool = False) -> fs.InputModel:
     """One or several cost levels, impossible requests and groups, outcomes certain or not."""
-    levels = sorted(
-        draw(st.sets(st.sampled_from(LEVELS), min_size=1, max_size=max_levels))
-    )
+    levels = sorted(draw(st.sets(st.sampled_from(LEVELS), min_size=1, max_size=max_levels)))
     n = 4 * len(levels)
     weights = np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), float)
     weights = weights.reshape(2, 2, len(levels))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import Tables, tables, verdict
+from fairshield.runtime.compiled import Tables, accepts, look_up, tables
 
 Floats = NDArray[np.float64]
 
@@ -86,14 +86,13 @@ def _push_forward(
                             continue
                         for g in range(2):
                             m_a, m_b = n_a + (1 - g), d + (g if tables.labelled else 0)
+                            code = look_up(tables, t, n_a, k_a, n_b, k_b, g)
                             for r in range(2):
                                 for c in range(len(costs)):
                                     p = mass * probs[i, g, r, c]
                                     if p == 0.0:
                                         continue
-                                    accept = verdict(
-                                        tables, t, n_a, k_a, n_b, k_b, g, r == 1, levels[c]
-                                    )
+                                    accept = accepts(tables, code, t, g, r == 1, levels[c])
                                     if accept != (r == 1):
                                         cost[t] += p * costs[c]
                                         overruled[t, g] += p

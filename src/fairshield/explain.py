@@ -25,7 +25,7 @@ class Explanation:
     def __str__(self) -> str:
         d = self.decision
         did = "accepted" if d.accepted else "rejected"
-        head = f"Decision {d.index + 1}, group {d.group}: {did}"
+        head = f"Decision {d.position + 1}, group {d.group}: {did}"
         head += f" although {_noun(d.proposed)} was proposed" if d.overruled else " as proposed"
         return f"{head}, {self._because()}."
 
@@ -70,7 +70,7 @@ def explain(policy: Policy, decision: Decision) -> Explanation:
 
 def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
     """Expected further cost after one decision, over both outcomes where they matter."""
-    decided = decision.index + 1
+    decided = decision.position + 1
     before = _counts(policy, decision)
     counted = cost_to_go(policy, before.after(decision.group, accepted=accepted), decided)
     if not policy.labelled:
@@ -97,7 +97,7 @@ def _relevance(policy: Policy, decision: Decision) -> float:
     """The model's probability that this person counts for the property."""
     table = policy.inputs.table(policy.horizon)
     assert table.outcomes is not None  # a labelled policy was made with outcomes
-    step = decision.index if len(table.probs) > 1 else 0
+    step = decision.position if len(table.probs) > 1 else 0
     level = min(int(policy.edges.searchsorted(decision.cost)), len(policy.edges) - 1)
     group = policy.groups.index(decision.group)
     positive = float(table.outcomes[step, group, int(decision.proposed), level])

@@ -325,14 +325,16 @@ class InputSchedule:
         """One row per step; the levels are those of all models together."""
         models = [model for model, steps in self.parts for _ in range(steps)][:horizon]
         models += [self.parts[-1][0]] * (horizon - len(models))
-        pairs: dict[float, float] = {}
+        widest: dict[float, float] = {}
         for model, _ in self.parts:
             assert model.edges is not None
-            pairs.update(zip(model.levels.tolist(), model.edges.tolist(), strict=True))
-        levels = np.array(sorted(pairs))
-        # Edges must rise with the levels; where models disagree the wider cell wins.
-        edges = np.maximum.accumulate([pairs[level] for level in levels.tolist()])
-        edges = np.minimum(edges, np.append(levels[1:], math.inf))
+            for level, edge in zip(model.levels.tolist(), model.edges.tolist(), strict=True):
+                widest[level] = max(edge, widest.get(level, edge))
+        levels = np.array(sorted(widest))
+        edges = np.array([widest[level] for level in levels.tolist()])
+        # Where a level of one model lies in the cell of another's, the cell ends halfway to it.
+        overlap = edges[:-1] >= levels[1:]
+        edges[:-1][overlap] = ((levels[:-1] + levels[1:]) / 2)[overlap]
         probs = np.zeros((horizon, 2, 2, len(levels)))
         labelled = all(model.outcomes is not None for model, _ in self.parts)
         outcomes = np.full(probs.shape, 0.5) if labelled else None
@@ -381,8 +383,11 @@ def _check_levels(levels: Floats, edges: Floats) -> None:
         as_cost(level)
     if not (np.diff(levels) > 0).all() or not (np.diff(edges) > 0).all():
         raise InvalidValueError(f"cost levels and edges must rise, got {levels.tolist()}")
-    if (edges < levels).any():
-        raise InvalidValueError("the edge of a cost level may not lie below the level")
+    if (edges < levels).any() or (edges[:-1] >= levels[1:]).any():
+        raise InvalidValueError(
+            f"the edge of a cost level lies between it and the next level, got edges "
+            f"{edges.tolist()} for levels {levels.tolist()}"
+        )
 
 
 def _check_probs(probs: Floats, groups: tuple[Group, ...], n_levels: int) -> None:

@@ -92,17 +92,14 @@ def signed_gap(prop: Property, counters: Ints) -> Floats:
 
 
 def require_matplotlib() -> Any:
-    """Pyplot, set to draw into files; the error says how to get matplotlib if it is missing."""
+    """The module; if it is missing, an error that says how to get it."""
     try:
         import matplotlib as mpl
     except ImportError:
         raise MissingExtraError(
             "pictures need matplotlib, which is not installed: pip install 'fairshield[plot]'"
         ) from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    return plt
+    return mpl
 
 
 def plot_running_bias(
@@ -113,16 +110,15 @@ def plot_running_bias(
     Each side shows the running gap of ``drawn`` windows and, at its right edge, how all windows
     ended.  One window is drawn in black on both sides, with dots where the shield overruled.
     """
-    plt = require_matplotlib()
+    mpl = require_matplotlib()
+    from matplotlib.figure import Figure  # not pyplot, which would take over the caller's backend
+
     style = {"font.size": 11, "axes.edgecolor": "#767676", "xtick.color": INK, "ytick.color": INK}
-    with plt.rc_context(style):
-        figure = plt.figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * len(comparisons)))
-        try:
-            for i, comparison in enumerate(comparisons):
-                _draw_row(figure, comparison, len(comparisons) - 1 - i, len(comparisons), drawn)
-            _save_small(figure, path, dpi)
-        finally:
-            plt.close(figure)
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * len(comparisons)))
+        for i, comparison in enumerate(comparisons):
+            _draw_row(figure, comparison, len(comparisons) - 1 - i, len(comparisons), drawn)
+        _save_small(figure, path, dpi)
 
 
 def _draw_row(figure: Any, row: Comparison, i: int, rows: int, drawn: int) -> None:

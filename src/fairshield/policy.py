@@ -34,6 +34,7 @@ from fairshield.layout import Layout
 from fairshield.spec import Property, property_from_dict
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 CUTS_WIDTH, BARE_WIDTH = 6, 2
 
 
@@ -51,17 +52,24 @@ class RowTable:
     dense_rows, dense_starts, dense_codes
         Rows stored state by state: their numbers, rising; where each begins in the codes; and the
         codes, those of group a for ``lo … hi-1``, then those of group b.  The least value of the
-        code type marks a state inside the interval that is not feasible.
+        code type marks a state inside the interval that is not feasible.  If ``cuts`` has two
+        columns, nearly every row is dense: ``dense_rows`` is empty and ``dense_starts`` has an
+        entry for each row, -1 where all of ``lo … hi-1`` is feasible and nothing is decided.
     """
 
     cuts: Array
-    dense_rows: NDArray[np.int64]
-    dense_starts: NDArray[np.int64]
+    dense_rows: Ints
+    dense_starts: Ints
     dense_codes: Array
 
     def __post_init__(self) -> None:
         for array in (self.cuts, self.dense_rows, self.dense_starts, self.dense_codes):
             array.flags.writeable = False
+
+    @property
+    def n_dense(self) -> int:
+        """Rows stored state by state."""
+        return int((self.dense_starts >= 0).sum())
 
     @property
     def nbytes(self) -> int:
@@ -70,11 +78,20 @@ class RowTable:
         return int(sum(a.nbytes for a in arrays))
 
 
+def make_rows(cuts: Array, rows: Ints, starts: Ints, codes: Array) -> RowTable:
+    """A table from its ``cuts`` and its dense rows, in order of their numbers."""
+    if cuts.shape[1] == BARE_WIDTH:
+        by_row = np.full(len(cuts), -1, np.int64)
+        by_row[rows] = starts
+        rows, starts = np.empty(0, np.int64), by_row
+    return RowTable(cuts, rows, starts, codes)
+
+
 class RowReader:
     """Looks up single states; plain Python, no compiler needed."""
 
     def __init__(self, layout: Layout, table: RowTable) -> None:
-        self._layout = layout
+        self._labelled = layout.labelled
         self._starts = [layout.rows_before(t) for t in range(layout.horizon + 2)]
         self._width = int(table.cuts.shape[1])
         self._cuts = np.ascontiguousarray(table.cuts).reshape(-1).data
@@ -86,15 +103,37 @@ class RowReader:
 
     def row(self, t: int, n_a: int, k_a: int, n_b: int) -> int:
         """The row of a state (the formula of :meth:`Layout.row`, without its binomials)."""
-        if self._layout.labelled:
+        if self._labelled:
             pairs = n_a * (n_a + 1) // 2
             before = (t + 2) * pairs - n_a * (n_a + 1) * (2 * n_a + 1) // 6
             return self._starts[t] + before + n_b * (n_a + 1) + k_a
         return self._starts[t] + n_a * (n_a + 1) // 2 + k_a
 
+    def options(
+        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+    ) -> tuple[bool, bool]:
+        """Whether rejecting, and whether accepting, keeps fairness guaranteed.
+
+        :meth:`feasible` of both successors; they share a row (group b) or stand in neighbouring
+        rows (group a), so one look-up serves for two.
+        """
+        if group == 0:
+            row = self.row(t + 1, n_a + 1, k_a, n_b)
+            after, k_after = row + 1, k_b
+        else:
+            row = after = self.row(t + 1, n_a, k_a, n_b + 1)
+            k_after = k_b + 1
+        cuts, width, mark = self._cuts, self._width, self._mark
+        at, then = row * width, after * width
+        if mark < 0 or cuts[at + 2] == mark or cuts[then + 2] == mark:
+            return self._alive(row, k_b), self._alive(after, k_after)
+        return cuts[at] <= k_b < cuts[at + 1], cuts[then] <= k_after < cuts[then + 1]
+
     def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
         """Whether fairness can be guaranteed from this state, whatever comes."""
-        row = self.row(t, n_a, k_a, n_b)
+        return self._alive(self.row(t, n_a, k_a, n_b), k_b)
+
+    def _alive(self, row: int, k_b: int) -> bool:
         at = row * self._width
         lo = self._cuts[at]
         if not lo <= k_b < self._cuts[at + 1]:
@@ -123,6 +162,9 @@ class RowReader:
         return 0 if code == self._dead else code
 
     def _dense_start(self, row: int) -> int | None:
+        if self._mark < 0:
+            start = int(self._dense_starts[row])
+            return None if start < 0 else start
         i = bisect_left(self._dense_rows, row)
         if i < len(self._dense_rows) and self._dense_rows[i] == row:
             return int(self._dense_starts[i])

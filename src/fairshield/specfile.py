@@ -1,8 +1,7 @@
 """A specification as text: ``spec.toml`` or command-line options in, checked values out.
 
-A *spec* is a flat mapping of the words used everywhere else (``property``, ``bound``,
-``horizon``, ...); this module knows which words there are and what they become, and computes
-nothing.  A file that says it all::
+A *spec* maps the words used everywhere else (``property``, ``bound``, ``horizon``, ...); this
+module knows which words there are and what they become.  A file that says it all::
 
     property = "demographic-parity"
     bound = "0.1"
@@ -67,10 +66,11 @@ def known_keys() -> tuple[str, ...]:
 
 
 def read_spec(path: str | Path) -> dict[str, Any]:
-    """The words of a TOML file; a path in it is relative to the file."""
+    """The words of a TOML file, or of standard input; a path in it is relative to the file."""
     source = Path(path)
     try:
-        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        with open_lines(path) as lines:
+            data = tomllib.loads("".join(lines))
     except tomllib.TOMLDecodeError as error:
         raise InvalidValueError(f"{source}: not TOML: {error}") from None
     unknown = [key for key in data if key not in known_keys()]

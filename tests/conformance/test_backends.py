@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from strategies import Spec, positions, properties, specs
 
 import fairshield as fs
-from fairshield.artifact import save_policy
 from fairshield.synthesis import solver
 
 Solve = Callable[[Spec], fs.Policy]
@@ -98,7 +97,7 @@ class BackendConformance:
     ) -> None:
         policy = outcome_of(solve, spec)
         if policy is not None:
-            digests = {save_policy(p, tmp_path / "x.shield") for p in (policy, solve(spec))}
+            digests = {p.save(tmp_path / "x.shield") for p in (policy, solve(spec))}
             assert len(digests) == 1
 
 

@@ -87,9 +87,7 @@ def test_rates_in_the_upper_half(backend: str, even: fs.InputModel) -> None:
     # rejected, the second may be of the other group: so it is accepted, 1/2 on average.  The
     # second is free if of the same group (1/2), else accepted, 1/2 * 1/2.  Together 3/4.
     prop = fs.BoundedRates("0.5", 1, min_support=0)
-    costs = [
-        fs.synthesize(prop, even, horizon=t, backend=backend).expected_cost for t in (1, 2)
-    ]
+    costs = [fs.synthesize(prop, even, horizon=t, backend=backend).expected_cost for t in (1, 2)]
     assert costs == pytest.approx([1 / 2, 3 / 4], rel=1e-15)
 
 
@@ -145,9 +143,7 @@ def test_support_frees_the_first_of_each_group(backend: str, even: fs.InputModel
     assert fs.synthesize(prop, even, horizon=4, backend=backend).expected_cost > 0
 
 
-def test_an_unseen_group_of_rate_zero_rejects_everybody(
-    backend: str, even: fs.InputModel
-) -> None:
+def test_an_unseen_group_of_rate_zero_rejects_everybody(backend: str, even: fs.InputModel) -> None:
     # With rate 0 for the unseen group, one accepted person is bias 1: reject, 1/2.
     prop = fs.DemographicParity("0.1", undefined="rate-0")
     policy = fs.synthesize(prop, even, horizon=1, backend=backend)

@@ -76,7 +76,5 @@ def test_short_windows_in_rationals(horizon: int, even: fs.InputModel) -> None:
     exact = exact_cost(horizon)
     assert exact is not None
     for backend in ("cpu", "reference"):
-        policy = fs.synthesize(
-            fs.DemographicParity("0.1"), even, horizon=horizon, backend=backend
-        )
+        policy = fs.synthesize(fs.DemographicParity("0.1"), even, horizon=horizon, backend=backend)
         assert policy.expected_cost == pytest.approx(float(exact), rel=1e-14)

@@ -96,7 +96,7 @@ def test_a_decision_promises_no_more_than_the_shield_can_keep(
         assert decision.guaranteed == shield.guaranteed
         if shield.policy.labelled:
             shield.observe(decision, outcome=request.outcome)
-    assert advice.index == 0
+    assert advice.position == 0
 
 
 def test_the_shield_recovers_what_a_person_spoilt(even: fs.InputModel) -> None:

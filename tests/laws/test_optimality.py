@@ -46,9 +46,7 @@ def cost_or_infinity(spec: Spec, **options: object) -> float:
 def test_expected_cost_is_the_least_over_all_decisions_on_all_traces(spec: Spec) -> None:
     least = cost_to_go_of_traces(spec.problem())
     assert cost_or_infinity(spec) == pytest.approx(least, rel=1e-12, abs=1e-25)
-    assert cost_or_infinity(spec, backend="reference") == pytest.approx(
-        least, rel=1e-12, abs=1e-25
-    )
+    assert cost_or_infinity(spec, backend="reference") == pytest.approx(least, rel=1e-12, abs=1e-25)
 
 
 # Against itself -----------------------------------------------------------------------------

@@ -15,9 +15,7 @@ spreads = st.sampled_from([1.5, 3.0, 10.0])
 
 
 @given(specs(), spreads, st.data())
-def test_a_spread_shield_is_as_fair_as_any(
-    spec: Spec, spread: float, data: st.DataObject
-) -> None:
+def test_a_spread_shield_is_as_fair_as_any(spec: Spec, spread: float, data: st.DataObject) -> None:
     shield = fs.Shield(spec.feasible_policy(spread=spread))
     for request in data.draw(streams(spec.horizon)):
         run(shield, [request])

@@ -218,4 +218,7 @@ def test_a_property_may_compute_with_plain_integers_only() -> None:
     n = np.arange(4)
     a, b = fs.GroupCount(n[:, None] + 3, n[:, None]), fs.GroupCount(n + 3, n)
     fair = Coprime().holds_array(a, b)
-    assert fair.tolist() == [[Coprime().holds(fs.Counts({"a": (9, i), "b": (9, j)})) for j in n.tolist()] for i in n.tolist()]
+    assert fair.tolist() == [
+        [Coprime().holds(fs.Counts({"a": (9, i), "b": (9, j)})) for j in n.tolist()]
+        for i in n.tolist()
+    ]

@@ -49,8 +49,10 @@ def near_ties(draw: st.DrawFn, most: int = 10**6) -> tuple[fs.DemographicParity,
     k_a = draw(st.integers(0, n_a))
     edge = Fraction(k_a, n_a) + draw(st.sampled_from([-1, 1])) * bound
     k_b = int(edge * n_b) + draw(st.integers(-1, 1))
-    return fs.DemographicParity(bound), fs.GroupCount(n_a, k_a), fs.GroupCount(
-        n_b, min(max(k_b, 0), n_b)
+    return (
+        fs.DemographicParity(bound),
+        fs.GroupCount(n_a, k_a),
+        fs.GroupCount(n_b, min(max(k_b, 0), n_b)),
     )
 
 
@@ -90,9 +92,7 @@ def test_ties_are_fair_though_floats_say_otherwise(tenth: object) -> None:
 def test_arrays_are_judged_like_single_counters(
     prop: Property, pairs: list[tuple[Count, Count]]
 ) -> None:
-    a, b = (
-        fs.GroupCount(*(np.array([p[i][j] for p in pairs]) for j in (0, 1))) for i in (0, 1)
-    )
+    a, b = (fs.GroupCount(*(np.array([p[i][j] for p in pairs]) for j in (0, 1))) for i in (0, 1))
     assert prop.holds_array(a, b).tolist() == [holds(prop, *pair) for pair in pairs]
 
 
@@ -170,9 +170,7 @@ def test_bias_is_within_the_limit_exactly_if_fair_up_to_rounding(
 def test_bias_of_arrays_is_that_of_single_counters(
     prop: Property, pairs: list[tuple[Count, Count]]
 ) -> None:
-    a, b = (
-        fs.GroupCount(*(np.array([p[i][j] for p in pairs]) for j in (0, 1))) for i in (0, 1)
-    )
+    a, b = (fs.GroupCount(*(np.array([p[i][j] for p in pairs]) for j in (0, 1))) for i in (0, 1))
     single = [prop.bias_of(fs.Counts({"a": x, "b": y})) for x, y in pairs]
     assert np.asarray(prop.bias(a, b)).tolist() == single
 

@@ -246,6 +246,13 @@ def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:
     return replace(policy, rows=replace(policy.rows, **changed))
 
 
+def dense_rows(policy: fs.Policy) -> np.ndarray:
+    """Numbers of the rows stored state by state."""
+    if policy.rows.cuts.shape[1] == CUTS_WIDTH:
+        return policy.rows.dense_rows
+    return np.flatnonzero(policy.rows.dense_starts >= 0)
+
+
 def row_lengths(policy: fs.Policy) -> np.ndarray:
     """States of every row."""
     every = [layer_rows(t, policy.labelled)[2] + 1 for t in range(policy.horizon + 1)]
@@ -258,7 +265,7 @@ def changed_cut(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     cuts = policy.rows.cuts.copy()
     row = draw(st.integers(0, len(cuts) - 1))
     most = int(row_lengths(policy)[row])
-    narrow = row in policy.rows.dense_rows
+    narrow = row in dense_rows(policy)
     ends = st.integers(int(cuts[row, 0]), int(cuts[row, 1])) if narrow else st.integers(0, most)
     lo, hi = sorted((draw(ends), draw(ends)))
     cuts[row, :2] = lo, hi
@@ -275,13 +282,12 @@ def widened(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     cuts[first:, 0], cuts[first:, 1] = 0, row_lengths(policy)[first:]
     if cuts.shape[1] == CUTS_WIDTH:
         cuts[first:, 2:] = 0
-    keep = policy.rows.dense_rows < first
-    return with_rows(
-        policy,
-        cuts=cuts,
-        dense_rows=policy.rows.dense_rows[keep],
-        dense_starts=policy.rows.dense_starts[keep],
-    )
+    rows, starts = policy.rows.dense_rows, policy.rows.dense_starts.copy()
+    if cuts.shape[1] == CUTS_WIDTH:
+        rows, starts = rows[rows < first], starts[rows < first]
+    else:
+        starts[first:] = -1
+    return with_rows(policy, cuts=cuts, dense_rows=rows, dense_starts=starts)
 
 
 @st.composite
@@ -403,6 +409,14 @@ def many_levels() -> fs.Policy:
     return fs.synthesize(fs.DemographicParity("0.25"), fs.InputModel.from_table(table), horizon=4)
 
 
+def irregular() -> fs.Policy:
+    """One cost level, and some rows that two cuts do not describe."""
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    policy = fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=20)
+    assert policy.rows.n_dense > 1
+    return policy
+
+
 def patched(array: np.ndarray, where: Any, value: Any) -> np.ndarray:
     array = array.copy()
     array[where] = value
@@ -425,11 +439,14 @@ BREAKAGES = {
     "does not fit its 1 states": lambda p: with_rows(p, cuts=patched(p.rows.cuts, 0, (0, 2))),
     r"reads \[1, 0\]": lambda p: with_rows(p, cuts=patched(p.rows.cuts, 0, (1, 0))),
     "starts": lambda p: with_rows(p, dense_starts=p.rows.dense_starts[1:]),
-    "must rise and": lambda p: with_rows(p, dense_rows=p.rows.dense_rows[::-1].copy()),
-    "be rows of the table": lambda p: with_rows(
-        p, dense_rows=patched(p.rows.dense_rows, -1, len(p.rows.cuts))
+    "must rise and": lambda _: with_rows(
+        irregular(), dense_rows=irregular().rows.dense_rows[::-1].copy()
     ),
-    "begins at -1": lambda p: with_rows(p, dense_starts=patched(p.rows.dense_starts, 0, -1)),
+    "be rows of the table": lambda _: with_rows(
+        irregular(), dense_rows=patched(irregular().rows.dense_rows, -1, 10**6)
+    ),
+    "but": lambda _: with_rows(irregular(), dense_starts=irregular().rows.dense_starts[1:]),
+    "begins at -2": lambda p: with_rows(p, dense_starts=patched(p.rows.dense_starts, 0, -2)),
     "of 3 codes": lambda p: with_rows(p, dense_codes=p.rows.dense_codes[:3]),
     "dense_codes has type": lambda p: with_rows(p, dense_codes=p.rows.dense_codes.astype("u1")),
 }

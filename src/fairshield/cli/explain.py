@@ -133,7 +133,7 @@ def _print_explanations(policy: Policy, found: Iterator[Found], as_json: bool) -
 
 
 def _plain(decision: Decision) -> dict[str, Any]:
-    names = ("index", "group", "proposed", "cost", "accepted", "overruled", "guaranteed")
+    names = ("position", "group", "proposed", "cost", "accepted", "overruled", "guaranteed")
     return {name: getattr(decision, name) for name in names} | {"why": decision.why.value}
 
 

@@ -63,7 +63,7 @@ def describe(policy: Policy, path: Path, *, interventions: bool) -> dict[str, An
         "spread": policy.spread,
         "outcomes_needed": policy.labelled,
         "rows": len(rows.cuts),
-        "dense_rows": len(rows.dense_rows),
+        "dense_rows": rows.n_dense,
         "library": policy.version,
         "interventions": _by_tenth(policy) if interventions else None,
     }

@@ -57,7 +57,7 @@ def run(
 
     One line each, from FILE or standard input. A request has the fields group, proposed, cost
     (default 1) and, if the property counts by outcome, outcome. Its line is written back with
-    window, index, accepted, overruled and reason as soon as it is decided. A new window begins
+    window, position, accepted, overruled and reason as soon as it is decided. A new window begins
     after every horizon decisions.
 
     An interrupted run is continued by the same command with --resume: what has been decided is

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         """The record's own fields, and the decision's."""
         return self.record.fields | {
             "window": self.window,
-            "index": self.decision.index,
+            "position": self.decision.position,
             "accepted": self.decision.accepted,
             "overruled": self.decision.overruled,
             "reason": self.decision.reason,

@@ -62,7 +62,8 @@ def synthesize(
     The same words are keys there (checkpoints is a list, start and groups are tables).
     """
     parsed = parse_spec(override({} if spec is None else read_spec(spec), given(words)))
-    target = output or Path(Path(spec).stem if spec else "policy").with_suffix(".shield")
+    name = "policy" if spec in (None, "-") else Path(str(spec)).stem
+    target = output or Path(f"{name}.shield")
     _check_target(target)
     with progress_bar("synthesising") as progress:
         policy = parsed.synthesize(threads=threads, progress=progress)

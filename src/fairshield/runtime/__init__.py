@@ -1,0 +1,1 @@
+"""Deciding: one request at a time, by table look-up."""

@@ -24,6 +24,10 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt"
 _jit = njit(cache=True, nogil=True, **_OPTIONS)
 
 
+FORCED = 1 << 40
+"""Stands for a decision that no cost can change."""
+
+
 class Tables(NamedTuple):
     """A policy as the compiled functions read it."""
 
@@ -81,6 +85,8 @@ def find_row(tables: Tables, t: int, n_a: int, k_a: int, n_b: int) -> int:
 
 @_jit
 def _dense_start(tables: Tables, row: int) -> int:
+    if tables.mark < 0:
+        return tables.dense_starts[row]
     i = np.searchsorted(tables.dense_rows, row)
     if i < len(tables.dense_rows) and tables.dense_rows[i] == row:
         return tables.dense_starts[i]
@@ -120,11 +126,8 @@ def find_code(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, gr
 
 
 @_jit
-def verdict(
-    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
-    group: int, proposed: bool, level: int,
-) -> bool:  # fmt: skip
-    """Whether to accept."""
+def look_up(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+    """The code of a state, ``FORCED`` (or its negative) where rejecting (accepting) is a must."""
     if group == 0:
         can_reject = feasible(tables, t + 1, n_a + 1, k_a, n_b, k_b)
         can_accept = feasible(tables, t + 1, n_a + 1, k_a + 1, n_b, k_b)
@@ -132,15 +135,34 @@ def verdict(
         can_reject = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b)
         can_accept = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b + 1)
     if can_accept != can_reject:
-        return can_accept
+        return -FORCED if can_accept else FORCED
     if not can_accept:
+        return 0
+    return find_code(tables, t, n_a, k_a, n_b, k_b, group)
+
+
+@_jit
+def accepts(tables: Tables, code: int, t: int, group: int, proposed: bool, level: int) -> bool:
+    """Whether to accept, given the code of the state."""
+    if code == 0 or (code > 0) != proposed:
         return proposed
-    code = find_code(tables, t, n_a, k_a, n_b, k_b, group)
-    if code == 0 or (code > 0) != proposed or level == tables.ranks.shape[3]:
+    if abs(code) == FORCED:
+        return not proposed
+    if level == tables.ranks.shape[3]:
         return proposed
     i = t if len(tables.ranks) > 1 else 0
     overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
     return proposed != overrule
+
+
+@_jit
+def verdict(
+    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
+    group: int, proposed: bool, level: int,
+) -> bool:  # fmt: skip
+    """Whether to accept."""
+    code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
+    return accepts(tables, code, t, group, proposed, level)
 
 
 @_jit

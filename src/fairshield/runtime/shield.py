@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +48,13 @@ class Shield:
     [True, True, True, True]
     """
 
-    __slots__ = ("_at", "_index", "_pending", "_t", "policy")
+    __slots__ = ("_at", "_horizon", "_index", "_pending", "_t", "policy")
 
     def __init__(
         self, policy: Policy, *, counts: Counts | None = None, decided: int | None = None
     ) -> None:
         self.policy = policy
+        self._horizon = policy.horizon
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._at = (0, 0, 0, 0) if counts is None else policy.since_start(counts)
         seen = self._at[0] + self._at[2]
@@ -121,7 +121,12 @@ class Shield:
         """The final decision on one person; it is counted at once."""
         g = self._index.get(group, -1)
         t = self._t
-        if g < 0 or not 0.0 <= cost < math.inf or t >= self.policy.horizon or self._pending:
+        if (
+            g < 0
+            or not 0.0 <= cost < math.inf
+            or t >= self.policy.horizon
+            or self._pending is not None
+        ):
             self._refuse(group, cost)
         proposed = bool(proposed)
         at = self._at
@@ -131,11 +136,11 @@ class Shield:
 
     def observe(self, decision: Decision, *, outcome: bool) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
-        if self._pending is None or decision.index != self._pending.index:
+        if self._pending is None or decision.position != self._pending.position:
             raise UnexpectedOutcomeError(
-                f"decision {decision.index} is not waiting for its outcome: "
+                f"decision {decision.position} is not waiting for its outcome: "
                 + (
-                    f"decision {self._pending.index} is"
+                    f"decision {self._pending.position} is"
                     if self._pending is not None
                     else f"{self.policy.prop} does not need outcomes"
                     if not self.policy.labelled
@@ -191,15 +196,15 @@ class Shield:
         The returned decision says whether fairness is still guaranteed; the next decision plans
         from the counters as they are.
         """
-        if advice.index != self._t or self._pending is not None:
+        if advice.position != self._t or self._pending is not None:
             raise InvalidValueError(
-                f"the advice is for decision {advice.index}, the next decision is {self._t}"
+                f"the advice is for decision {advice.position}, the next decision is {self._t}"
             )
         decision = advice
         if bool(final) != advice.accepted:
-            decision = replace(advice, accepted=bool(final), why=Why.HUMAN)
+            decision = advice._replace(accepted=bool(final), why=Why.HUMAN)
         counted = self._count(decision)
-        return replace(counted, guaranteed=self.guaranteed)
+        return counted._replace(guaranteed=self.guaranteed)
 
     # Counting -------------------------------------------------------------------------------
 
@@ -221,7 +226,7 @@ class Shield:
         """Raise the error for a request that :meth:`decide` cannot answer."""
         if self._pending is not None:
             raise OutcomePendingError(
-                f"observe the outcome of decision {self._pending.index} before the next decision"
+                f"observe the outcome of decision {self._pending.position} before the next decision"
             )
         check_request(self.policy, self._t, group, cost)
         raise unknown_group(group, self.policy.groups)

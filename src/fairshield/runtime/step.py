@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError, WindowOverError
@@ -29,16 +30,16 @@ class Why(Enum):
     """A person decided otherwise than advised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The answer to one request.
 
-    ``cost`` is the price of overruling this proposal, ``paid`` what was paid; ``guaranteed`` says
-    whether the property is still certain to hold at the horizon; ``seen_before`` are the counters
-    ``(n_a, k_a, n_b, k_b)`` since the start of the window on which the decision rests.
+    ``position`` counts from 0 in the window; ``cost`` is the price of overruling this proposal,
+    ``paid`` what was paid; ``guaranteed`` says whether the property is still certain to hold at
+    the horizon; ``seen_before`` are the counters ``(n_a, k_a, n_b, k_b)`` since the start of the
+    window on which the decision rests.
     """
 
-    index: int
+    position: int
     group: Group
     proposed: bool
     cost: float
@@ -92,18 +93,15 @@ def verdict(
     cost: float,
 ) -> tuple[bool, Why]:  # fmt: skip
     """Whether to accept, and why, after ``t`` decisions with these counters since the start."""
-    feasible = policy.reader.feasible
-    if group == 0:
-        can_reject = feasible(t + 1, n_a + 1, k_a, n_b, k_b)
-        can_accept = feasible(t + 1, n_a + 1, k_a + 1, n_b, k_b)
-    else:
-        can_reject = feasible(t + 1, n_a, k_a, n_b + 1, k_b)
-        can_accept = feasible(t + 1, n_a, k_a, n_b + 1, k_b + 1)
+    reader = policy.reader
+    can_reject, can_accept = reader.options(t, n_a, k_a, n_b, k_b, group)
     if can_accept != can_reject:
-        return can_accept, Why.FORCED
-    if not can_accept:
+        # A person who turns out irrelevant leaves the counters as they are.
+        lost = policy.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b)
+        return can_accept, Why.LOST if lost else Why.FORCED
+    if not can_accept or (policy.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b)):
         return proposed, Why.LOST
-    code = policy.reader.code(t, n_a, k_a, n_b, k_b, group)
+    code = reader.code(t, n_a, k_a, n_b, k_b, group)
     if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
         return not proposed, Why.CHEAPEST
     return proposed, Why.CHEAPEST
@@ -152,7 +150,7 @@ def step(
     decision = decide(policy, state, group, proposed, cost)
     after = advance(policy, state, decision, outcome)
     if decision.guaranteed and not policy.guarantees(after.counts, after.decided):
-        decision = replace(decision, guaranteed=False)
+        decision = decision._replace(guaranteed=False)
     return after, decision
 
 

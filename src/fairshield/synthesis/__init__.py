@@ -121,8 +121,10 @@ def cost_to_go(
     ``spread`` these are the risen costs it was planned with.
     """
     left = policy.horizon - decided
+    if decided in (*policy.checkpoints, policy.horizon) and not policy.prop.holds(counts):
+        return math.inf
     if left == 0:
-        return 0.0 if policy.prop.holds(counts) else math.inf
+        return 0.0
     inputs = remaining_inputs(policy.inputs, decided)
     earlier = tuple(c - decided for c in policy.checkpoints if c > decided)
     rise = _rise(policy.spread, policy.horizon)

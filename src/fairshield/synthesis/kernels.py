@@ -181,10 +181,10 @@ def _group_many(
         x, y = v[accept + j], v[reject + j]
         over = min(x, FINITE) - min(y, FINITE)
         side = U(2 * g) + (U(1) if over > 0.0 else U(0))
-        gap = min(abs(over), scale[side, 1])
-        cell = U(np.int32(gap * scale[side, 0]))
+        gap = abs(over)
+        cell = U(np.int32(min(gap, scale[side, 1]) * scale[side, 0]))
         m = U(first[side * n_cells + cell])
-        while steps[m, 0] < abs(over) - tie:
+        while steps[m, 0] < gap - tie:
             m += U(1)
         if keep:
             code = np.int64(m) - np.int64(side) * n_steps

@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 
 LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
-NEVER = 1e200
-"""Stands for the cost of overruling somebody who is certainly irrelevant."""
+LEAST_RELEVANCE = 1e-200
+"""Stands for relevance zero: such a person sways no plan, but may have to be overruled for safety."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""
 _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 20
@@ -134,10 +134,9 @@ def make_problem(
     if rise is not None:
         risen = prices * rise[:, None, None, None]
         probs, relevant, prices = np.broadcast_arrays(probs, relevant, risen)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        costs = np.where(relevant > 0.0, np.minimum(prices / relevant, NEVER), NEVER)
     labelled = prop.relevant_outcome is not None
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
+    relevant = np.maximum(relevant, LEAST_RELEVANCE)
     a, b = inputs.groups
     return Problem(
         prop=prop,
@@ -146,7 +145,7 @@ def make_problem(
         start=(start[a], start[b]),
         checkpoints=checkpoints,
         weights=np.maximum(probs * relevant, LEAST_WEIGHT),
-        costs=np.ascontiguousarray(costs),
+        costs=np.ascontiguousarray(prices / relevant),
         stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
     )
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairshield.counts import GroupCount
-from fairshield.policy import BARE_WIDTH, RowTable
+from fairshield.policy import BARE_WIDTH, RowTable, make_rows
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
 
@@ -180,10 +180,10 @@ def solve(problem: Problem) -> tuple[float, RowTable | None]:
                                 codes.append(0)
                             else:
                                 codes.append(code_of(problem, v, s, g))
-    order = np.argsort(rows)
-    return value, RowTable(
+    by_number = np.argsort(rows)
+    return value, make_rows(
         cuts,
-        np.array(rows, np.int64)[order],
-        np.array(starts, np.int64)[order],
+        np.array(rows, np.int64)[by_number],
+        np.array(starts, np.int64)[by_number],
         np.array(codes, np.int16),
     )

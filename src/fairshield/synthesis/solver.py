@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.layout import Layout
-from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable
+from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable, make_rows
 from fairshield.synthesis.kernels import (
     EMPTY_LO,
     LANES,
@@ -207,7 +207,7 @@ class _Induction:
         in_order = np.concatenate(([0], np.cumsum(2 * lengths)))
         gathered = np.empty_like(codes)
         gather_runs(codes, starts, in_order, gathered)
-        return RowTable(self.cuts, rows, in_order[:-1], gathered)
+        return make_rows(self.cuts, rows, in_order[:-1], gathered)
 
 
 class _DenseRows(NamedTuple):
@@ -280,7 +280,7 @@ def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
     first
         ``(steps, 4 (cells + 1))``: the place in ``steps`` to search from, for each cell.
     scale
-        ``(steps, 4, 2)``: cells per unit of gap; the largest cost.
+        ``(steps, 4, 2)``: cells per unit of gap; the gap where the grid ends.
     """
     shape = (len(problem.costs), 4, problem.n_levels)
     costs, weights = problem.costs.reshape(shape), problem.weights.reshape(shape)
@@ -291,7 +291,8 @@ def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
     left = np.concatenate((none, np.cumsum(weights[..., ::-1], axis=2)), axis=2)[..., ::-1]
     ends = np.concatenate((costs, none + np.inf), axis=2)
     steps = np.stack((ends, paid, left), axis=3).reshape(shape[0], -1, 3)
-    top = costs[..., -1]
+    # Costs of people who are certainly irrelevant lie far beyond the grid.
+    top = np.max(costs, axis=2, where=costs < 1e100, initial=0.0)
     cells = _CELLS_PER_LEVEL * problem.n_levels
     scale = np.divide(cells, top, out=np.zeros_like(top), where=top > 0)
     first = np.zeros((*shape[:2], cells + 1), np.int64)

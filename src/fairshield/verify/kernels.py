@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fairshield.runtime.compiled import Tables, find_row, verdict
+from fairshield.runtime.compiled import Tables, accepts, find_row, look_up
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
@@ -32,9 +32,10 @@ def answers(
     would pay keeps both proposals unless one of them is ruled out.
     """
     found = 0
+    code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
     for i in range(len(levels) - 1, -1, -1):
         for proposed in (False, True):
-            accepted = verdict(tables, t, n_a, k_a, n_b, k_b, group, proposed, levels[i])
+            accepted = accepts(tables, code, t, group, proposed, levels[i])
             found |= ACCEPT if accepted else REJECT
         if found == REJECT | ACCEPT:
             break

@@ -113,6 +113,12 @@ def _check_dense_rows(policy: Policy) -> None:
         policy.rows.dense_starts,
         policy.rows.dense_codes,
     )
+    if policy.rows.cuts.shape[1] == BARE_WIDTH:
+        # Without cuts every row has a start, -1 for none.
+        if len(rows) or len(starts) != len(policy.rows.cuts):
+            raise _broken(f"{len(starts)} dense starts for {len(policy.rows.cuts)} rows")
+        rows = np.flatnonzero(starts != -1)
+        starts = starts[rows]
     if len(rows) != len(starts):
         raise _broken(f"{len(rows)} dense rows, but {len(starts)} starts")
     if not len(rows):

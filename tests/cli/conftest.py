@@ -1,0 +1,96 @@
+"""Policies on disk, requests as text, and two ways to run the command."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import fairshield as fs
+from fairshield.cli.app import app
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def command() -> Command:
+    """``fairshield`` inside this process."""
+
+    def run(*arguments: Any, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, [str(part) for part in arguments], input=stdin)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def process() -> Callable[..., subprocess.Popen[bytes]]:
+    """``fairshield`` as a process of its own, its streams being pipes unless said otherwise.
+
+    ``shell`` may prepare its surroundings, and then runs ``"$@"``.
+    """
+
+    def start(*arguments: Any, shell: str = 'exec "$@"', **streams: Any) -> Any:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = [sys.executable, "-m", "fairshield", *map(str, arguments)]
+        return subprocess.Popen(["sh", "-c", shell, "sh", *command], **(pipes | streams))
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of policies: ``plain`` (six decisions), ``labelled`` (five), ``numbered``."""
+    folder = tmp_path_factory.mktemp("policies")
+    even = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    numbered = fs.InputModel.agnostic({0: 0.5, 1: 0.5})
+    for name, prop, inputs, horizon in (
+        ("plain", fs.DemographicParity("0.25"), even, 6),
+        ("labelled", fs.EqualOpportunity("0.25"), even, 5),
+        ("numbered", fs.DemographicParity("0.25"), numbered, 6),
+    ):
+        fs.synthesize(prop, inputs, horizon=horizon).save(folder / f"{name}.shield")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def plain(policies: Path) -> Path:
+    return policies / "plain.shield"
+
+
+@pytest.fixture(scope="session")
+def labelled(policies: Path) -> Path:
+    return policies / "labelled.shield"
+
+
+@pytest.fixture(scope="session")
+def requests() -> list[dict[str, Any]]:
+    """Forty requests that a shield must overrule now and then."""
+    rng = random.Random(7)
+    return [
+        {
+            "id": f"p{i}",
+            "group": (group := rng.choice("ab")),
+            "proposed": rng.random() < (0.2 if group == "a" else 0.8),
+            "cost": rng.choice([0.5, 1, 2]),
+            "outcome": rng.random() < 0.5,
+        }
+        for i in range(40)
+    ]
+
+
+@pytest.fixture(scope="session")
+def jsonl(requests: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(request) + "\n" for request in requests)
+
+
+@pytest.fixture(scope="session")
+def csv_text(requests: list[dict[str, Any]]) -> str:
+    rows = [",".join(str(value) for value in request.values()) for request in requests]
+    return "\n".join([",".join(requests[0]), *rows]) + "\n"

@@ -1,0 +1,102 @@
+"""Policies: what they say about themselves, and look-ups of single states."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from strategies import Spec, positions, specs
+
+import fairshield as fs
+from fairshield.runtime import compiled
+
+
+def test_a_policy_says_what_it_is(plain_policy: fs.Policy, labelled_policy: fs.Policy) -> None:
+    assert plain_policy.groups == ("a", "b")
+    assert not plain_policy.labelled
+    assert labelled_policy.labelled
+    assert plain_policy.version == fs.__version__
+    cost = f"{plain_policy.expected_cost:.6g}"
+    assert str(plain_policy) == (
+        f"demographic parity ≤ 1/4 over 6 decisions, groups a and b, expected cost {cost}"
+    )
+    assert plain_policy.nbytes > 0
+
+
+def test_tables_are_read_only(plain_policy: fs.Policy) -> None:
+    for array in (plain_policy.rows.cuts, plain_policy.rows.dense_codes):
+        assert not array.flags.writeable
+
+
+@given(specs(max_levels=3))
+def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
+    policy = spec.feasible_policy()
+    tables, reader = compiled.tables(policy), policy.reader
+    for s in positions(spec.horizon, policy.labelled):
+        row = reader.row(s.t, s.n_a, s.k_a, s.n_b)
+        assert row == policy.layout.row(s.t, s.n_a, s.k_a, s.n_b)
+        assert row == compiled.find_row(tables, s.t, s.n_a, s.k_a, s.n_b)
+        assert reader.feasible(*s) == compiled.feasible(tables, *s)
+        for group in (0, 1):
+            assert reader.code(*s, group) == compiled.find_code(tables, *s, group)
+
+
+@given(specs())
+def test_states_that_are_not_feasible_have_no_code(spec: Spec) -> None:
+    policy = spec.feasible_policy()
+    for s in positions(spec.horizon, policy.labelled):
+        if not policy.reader.feasible(*s):
+            assert policy.reader.code(*s, 0) == policy.reader.code(*s, 1) == 0
+
+
+@given(specs())
+def test_codes_count_cost_levels(spec: Spec) -> None:
+    policy = spec.feasible_policy()
+    for s in positions(spec.horizon - 1, policy.labelled):
+        assert abs(policy.reader.code(*s, 0)) <= len(policy.edges)
+        assert abs(policy.reader.code(*s, 1)) <= len(policy.edges)
+
+
+@given(specs())
+def test_at_the_end_feasible_means_fair(spec: Spec) -> None:
+    policy = spec.feasible_policy()
+    a, b = spec.start.values()
+    for s in positions(spec.horizon, policy.labelled):
+        if s.t == spec.horizon:
+            counts = fs.Counts(
+                {
+                    "a": (a.seen + s.n_a, a.accepted + s.k_a),
+                    "b": (b.seen + s.n_b, b.accepted + s.k_b),
+                }
+            )
+            assert policy.guarantees(counts, s.t) == spec.prop.holds(counts)
+
+
+def test_a_long_window_needs_wider_numbers(even: fs.InputModel) -> None:
+    # From horizon 254 on, counters do not fit into a byte.
+    policy = fs.synthesize(fs.ShareParity("0.2"), even, horizon=260)
+    assert policy.rows.cuts.dtype.itemsize == 2
+    groups, proposed = ["a", "b"] * 130, [True, False] * 130
+    one_by_one, at_once = fs.Shield(policy), fs.Shield(policy)
+    decisions = [
+        one_by_one.decide(g, proposed=r) for g, r in zip(groups, proposed, strict=True)
+    ]
+    batch = at_once.decide_many(groups, proposed)
+    assert batch.accepted.tolist() == [d.accepted for d in decisions]
+    assert policy.prop.holds(one_by_one.counts)
+    assert batch.overruled.any()
+
+
+@pytest.mark.parametrize("levels", [126, 127, 400])
+def test_many_cost_levels_are_told_apart(levels: int) -> None:
+    costs = [(1 + i) / levels for i in range(levels)]
+    table = {(g, r, c): 0.25 / levels for g in "ab" for r in (False, True) for c in costs}
+    policy = fs.synthesize(
+        fs.DemographicParity("0.1"), fs.InputModel.from_table(table), horizon=5
+    )
+    reference = fs.synthesize(
+        fs.DemographicParity("0.1"), fs.InputModel.from_table(table), horizon=5, backend="reference"
+    )
+    assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12)
+    for s in positions(4, labelled=False):
+        for group in (0, 1):
+            assert policy.reader.code(*s, group) == reference.reader.code(*s, group)
