@@ -162,6 +162,17 @@ def _outcomes(draw: st.DrawFn, levels: tuple[float, ...]) -> dict[Any, float]:
     return {key: draw(st.sampled_from(CHANCES)) for key in keys}
 
 
+@st.composite
+def finely_priced_models(draw: st.DrawFn) -> fs.InputModel:
+    """More cost levels than a kernel goes through one by one, some of them nearly alike."""
+    n = draw(st.sampled_from([31, 32, 33, 40, 130]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    levels = np.unique(np.round(rng.exponential(1.0, 2 * n), draw(st.integers(2, 12))))[:n]
+    weights = rng.integers(0, 3, (2, 2, len(levels))).astype(float)
+    outcomes = rng.choice(CHANCES, weights.shape)
+    return fs.InputModel(GROUPS, levels, weights / weights.sum(), outcomes)
+
+
 def schedules(max_levels: int = 2) -> st.SearchStrategy[fs.InputSchedule]:
     """Input models that change after a step or a few."""
     part = st.tuples(input_models(max_levels, binned=True), st.integers(1, 3))
@@ -221,12 +232,14 @@ def specs(
     scheduled: bool = True,
     checkpointed: bool = True,
     from_start: bool = True,
+    models: st.SearchStrategy[Any] | None = None,
 ) -> Spec:
     """Everything :func:`fairshield.synthesize` can be asked for."""
     horizon = draw(st.integers(*horizons))
-    models: st.SearchStrategy[Any] = input_models(max_levels, binned=True)
-    if scheduled:
-        models = models | schedules(max_levels)
+    if models is None:
+        models = input_models(max_levels, binned=True)
+        if scheduled:
+            models = models | schedules(max_levels)
     points = st.sets(st.integers(1, horizon), max_size=2).map(lambda s: tuple(sorted(s)))
     return Spec(
         draw(props),

@@ -84,14 +84,14 @@ def read_spec(path: str | Path) -> dict[str, Any]:
 
 
 def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``data`` with ``changes``; another property or source of inputs replaces the old one whole.
+    """``data`` with ``changes``, and without what another property or source of inputs obviates.
 
     >>> override({"property": "demographic-parity", "bound": "0.1"}, {"bound": "0.2"})
     {'property': 'demographic-parity', 'bound': '0.2'}
     """
     dropped: set[str] = set()
-    if changes.get("property", data.get("property")) != data.get("property"):
-        dropped |= set(_property_keys()) - {"bound", "min_support", "undefined"}
+    if changes.get("property") in Property._registry:
+        dropped |= set(_property_keys()) - set(_parameters(Property._registry[changes["property"]]))
     if "groups" in changes:
         dropped |= set(RECORDED_KEYS)
     if "inputs" in changes:

@@ -36,7 +36,9 @@ def help_page(name: str | None) -> str:
 def help_pages() -> str:
     """All help pages, as Markdown."""
     pages = [f"```text\n{help_page(None)}\n```\n"]
-    pages += [f"### fairshield {name}\n\n```text\n{help_page(name)}\n```\n" for name in app.commands]
+    pages += [
+        f"### fairshield {name}\n\n```text\n{help_page(name)}\n```\n" for name in app.commands
+    ]
     return "\n".join(pages)
 
 

@@ -6,7 +6,8 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +30,26 @@ def command() -> Command:
     return run
 
 
-@pytest.fixture(scope="session")
-def process() -> Callable[..., subprocess.Popen[bytes]]:
+@pytest.fixture
+def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """``fairshield`` as a process of its own, its streams being pipes unless said otherwise.
 
-    ``shell`` may prepare its surroundings, and then runs ``"$@"``.
+    ``shell`` may prepare its surroundings, and then runs ``"$@"``.  A process that hangs is
+    killed, so that a test which waits for it fails.
     """
+    watchdogs: list[threading.Timer] = []
 
     def start(*arguments: Any, shell: str = 'exec "$@"', **streams: Any) -> Any:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         command = [sys.executable, "-m", "fairshield", *map(str, arguments)]
-        return subprocess.Popen(["sh", "-c", shell, "sh", *command], **(pipes | streams))
+        running = subprocess.Popen(["sh", "-c", shell, "sh", *command], **(pipes | streams))
+        watchdogs.append(threading.Timer(60.0, running.kill))
+        watchdogs[-1].start()
+        return running
 
-    return start
+    yield start
+    for watchdog in watchdogs:
+        watchdog.cancel()
 
 
 @pytest.fixture(scope="session")

@@ -298,6 +298,16 @@ def test_interventions_can_be_left_out(command: Any, plain: Path) -> None:
     assert "by position" not in page
 
 
+def test_interventions_of_a_long_window_are_computed_on_request(
+    command: Any, tmp_path: Path
+) -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=110).save(tmp_path / "x.shield")
+    page = command("inspect", tmp_path / "x.shield").stdout
+    assert "add --interventions" in page
+    assert "by position" not in page
+
+
 def test_bench_measures_every_horizon_and_thread_count(command: Any) -> None:
     options = ("--horizon", "5,9", "--threads", "1,2")
     rows = [json.loads(line) for line in command("bench", *options, "--json").stdout.splitlines()]

@@ -87,6 +87,10 @@ def test_json_has_the_same_facts(command: Any, folder: Path) -> None:
             {"prop": fs.DisparateImpact("1.5", two_sided=False)},
         ),
         (
+            ["--property", "bounded-rates", "--lower", "0.2", "--upper", "0.8"],
+            {"prop": fs.BoundedRates("0.2", "0.8")},
+        ),
+        (
             ["--property", "equal-opportunity", "--outcomes", "a=0.3,b=0.6"],
             {
                 "prop": fs.EqualOpportunity("0.2"),

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import COSTS, GROUPS, Request, Spec, positions, run, specs, streams
@@ -185,3 +184,16 @@ def test_paid_is_zero_where_the_proposal_is_kept(even: fs.InputModel) -> None:
     decision = shield.decide("a", proposed=True, cost=3.0)
     assert (decision.paid, decision.overruled) == (0.0, False)
     assert decision.reason == "kept: overruling is not expected to pay for itself"
+
+
+def test_overruling_somebody_who_surely_does_not_count_gains_nothing() -> None:
+    # People of b never have outcome 1, so what is decided about them is expected to change
+    # nothing; that overruling them would be free as well makes it a tie.
+    table = {("a", True, 1.0): 0.4, ("a", False, 1.0): 0.1, ("b", True, 0.0): 0.5}
+    inputs = fs.InputModel.from_table(table, outcomes={"a": 0.5, "b": 0.0})
+    for prop in (fs.EqualOpportunity("0.1"), fs.EqualOpportunity("0.3", undefined="rate-0")):
+        policy = fs.synthesize(prop, inputs, horizon=6)
+        for s in positions(5, labelled=True):
+            for proposed in (False, True):
+                accepted, why = verdict(policy, *s, 1, proposed, 0.0)
+                assert accepted == proposed or why is fs.Why.FORCED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
     Spec,
@@ -37,6 +37,7 @@ def cost_or_infinity(spec: Spec, **options: object) -> float:
 # Against exhaustive search ------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(
     specs(plain_properties, horizons=(1, 4), max_levels=1)
     | specs(plain_properties, horizons=(1, 3), max_levels=2)

@@ -61,7 +61,7 @@ def test_an_unknown_group_is_named_with_the_known_ones() -> None:
 
 @pytest.mark.parametrize("count", [(1, 2), (-1, -1), (3, -1)])
 def test_accepted_people_were_seen(count: tuple[int, int]) -> None:
-    with pytest.raises(fs.InvalidValueError, match="group 'a' has .* need 0 <= accepted <= seen"):
+    with pytest.raises(fs.InvalidValueError, match=r"group 'a' has .* need 0 <= accepted <= seen"):
         fs.Counts({"a": count})
 
 

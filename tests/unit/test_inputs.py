@@ -16,7 +16,7 @@ from strategies import input_models, schedules
 import fairshield as fs
 from fairshield.inputs import inputs_from_dict
 
-EVEN = {("a", True, 1.0): 0.25, ("a", False, 1.0): 0.25, ("b", True, 1.0): 0.25, ("b", False, 1.0): 0.25}  # fmt: skip
+EVEN = {(group, proposed, 1.0): 0.25 for group in "ab" for proposed in (True, False)}
 
 
 def refused(call: Any, *parts: str) -> None:
@@ -168,7 +168,7 @@ def test_two_different_groups(groups: tuple[str, ...]) -> None:
     [
         ([2.0, 1.0], None, "must rise"),
         ([1.0, 1.0], None, "must rise"),
-        ([1.0, 2.0], [1.0, 1.5], "may not lie below"),
+        ([1.0, 2.0], [1.0, 1.5], "between it and the next level"),
         ([], None, "at least one cost level"),
         ([1.0, 2.0], [3.0], "each with an edge"),
     ],

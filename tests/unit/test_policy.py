@@ -77,9 +77,7 @@ def test_a_long_window_needs_wider_numbers(even: fs.InputModel) -> None:
     assert policy.rows.cuts.dtype.itemsize == 2
     groups, proposed = ["a", "b"] * 130, [True, False] * 130
     one_by_one, at_once = fs.Shield(policy), fs.Shield(policy)
-    decisions = [
-        one_by_one.decide(g, proposed=r) for g, r in zip(groups, proposed, strict=True)
-    ]
+    decisions = [one_by_one.decide(g, proposed=r) for g, r in zip(groups, proposed, strict=True)]
     batch = at_once.decide_many(groups, proposed)
     assert batch.accepted.tolist() == [d.accepted for d in decisions]
     assert policy.prop.holds(one_by_one.counts)
@@ -90,9 +88,7 @@ def test_a_long_window_needs_wider_numbers(even: fs.InputModel) -> None:
 def test_many_cost_levels_are_told_apart(levels: int) -> None:
     costs = [(1 + i) / levels for i in range(levels)]
     table = {(g, r, c): 0.25 / levels for g in "ab" for r in (False, True) for c in costs}
-    policy = fs.synthesize(
-        fs.DemographicParity("0.1"), fs.InputModel.from_table(table), horizon=5
-    )
+    policy = fs.synthesize(fs.DemographicParity("0.1"), fs.InputModel.from_table(table), horizon=5)
     reference = fs.synthesize(
         fs.DemographicParity("0.1"), fs.InputModel.from_table(table), horizon=5, backend="reference"
     )

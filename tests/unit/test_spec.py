@@ -78,7 +78,7 @@ def test_a_one_sided_ratio_may_exceed_one() -> None:
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.4, 0.2), (0.3, 0.3), ("1/3", Fraction(1, 3))])
 def test_an_empty_interval_of_rates_is_refused(lower: Any, upper: Any) -> None:
-    with pytest.raises(fs.InvalidValueError, match="lower must be below upper.*widen"):
+    with pytest.raises(fs.InvalidValueError, match=r"lower must be below upper.*widen"):
         fs.BoundedRates(lower, upper)
 
 
@@ -165,9 +165,9 @@ def test_a_kind_is_needed(data: dict[str, Any]) -> None:
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(fs.InvalidValueError, match="demographic-parity.*colour"):
+    with pytest.raises(fs.InvalidValueError, match=r"demographic-parity.*colour"):
         property_from_dict({"kind": "demographic-parity", "bound": "0.1", "colour": "red"})
-    with pytest.raises(fs.InvalidValueError, match="demographic-parity.*bound"):
+    with pytest.raises(fs.InvalidValueError, match=r"demographic-parity.*bound"):
         property_from_dict({"kind": "demographic-parity"})
 
 

@@ -51,10 +51,7 @@ class App(click.Group):
 def plain_errors() -> Iterator[None]:
     """Turn expected errors into a message on standard error and an exit code."""
     try:
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
+        yield
     except BrokenPipeError:
         _discard_output()
         raise click.exceptions.Exit(BROKEN_PIPE) from None

@@ -46,6 +46,5 @@ def demo(out: Path, windows: int, seed: int, as_json: bool) -> None:
         click.echo(f"{scenario.name}: {scenario.guarantee}\n  {scenario.setting}")
     click.echo("")
     print_table(report.columns(), report.rows())
-    click.echo(
-        f"\nPicture: {report.picture}   compiled code ready in {report.compile_seconds:.1f} s"
-    )
+    ready = f"compiled code ready in {report.compile_seconds:.1f} s"
+    click.echo(f"\nPolicies and numbers: {out}   ({ready})\nPicture: {report.picture}")

@@ -50,6 +50,8 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
     print_facts(_for_people(loaded, facts))
     if facts["interventions"] is not None:
         _print_interventions(loaded, facts["interventions"])
+    elif interventions is None:
+        click.echo("\nWhere it intervenes takes a while to compute: add --interventions")
 
 
 def describe(policy: Policy, path: Path, *, interventions: bool) -> dict[str, Any]:

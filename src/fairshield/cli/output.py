@@ -54,7 +54,7 @@ def _print_columns(
 
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=header is not None)
     for i, side in enumerate(justify):
-        table.add_column(Text(header[i] if header else ""), justify=side)
+        table.add_column(Text(header[i] if header else ""), justify=side, overflow="fold")
     for row in rows:
         # Text, because group names are the user's and may look like markup.
         table.add_row(*map(Text, row))

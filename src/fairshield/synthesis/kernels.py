@@ -16,6 +16,10 @@ layers go through one pass as a wavefront (layer ``t - l`` trails ``l`` blocks b
 blocks are in cache.  Each row remembers the hull ``[lo, hi)`` of its finite values; outside it
 every value is infinite and nothing is computed.
 
+What a problem does not need is passed as ``None``, and the branches for it are not compiled: one
+cost level has no :class:`Levels`, the plain family no ``stay``, a pass without checkpoint no
+:class:`Fair`, a computation of values alone no :class:`Record`.
+
 Offsets are unsigned because a signed index would be checked for wrap-around in the inner loop and
 could not be vectorised.  ``ninf`` must never be among the fast-math flags, and with ``nnan`` no
 operation may yield NaN, not even in passing.
@@ -63,12 +67,16 @@ class Layer(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Weights and costs by step; the last three from :func:`solver.cost_steps`."""
+    """Weights and costs by step, group, proposal and level; gains up to ``tie`` do not count."""
 
     weights: Floats
     costs: Floats
-    stay: Floats
     tie: float
+
+
+class Levels(NamedTuple):
+    """How to find a gap among the sorted costs, by step; see :func:`solver.cost_levels`."""
+
     steps: Floats
     first: Ints
     scale: Floats
@@ -85,10 +93,8 @@ class Fair(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Where the policy is written, if it is wanted; see :class:`fairshield.policy.RowTable`."""
+    """Where the policy is written; see :class:`fairshield.policy.RowTable`."""
 
-    wanted: bool
-    layer_starts: Ints
     cuts: Any
     dense_rows: Ints
     dense_starts: Ints
@@ -121,17 +127,32 @@ class Place(NamedTuple):
 
 @_inline
 def _values_one(
-    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any, w: Floats, cost: Floats,
-    out: Floats,
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any,
+    wa0: float, wa1: float, wb0: float, wb1: float,
+    ca0: float, ca1: float, cb0: float, cb1: float, out: Floats,
 ) -> None:  # fmt: skip
     """One cost level."""
-    wa0, wa1, wb0, wb1 = w[0, 0, 0], w[0, 1, 0], w[1, 0, 0], w[1, 1, 0]
-    ca0, ca1, cb0, cb1 = cost[0, 0, 0], cost[0, 1, 0], cost[1, 0, 0], cost[1, 1, 0]
     for j in range(n):
         ya, xa = v[reject_a + j], v[accept_a + j]
         yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
         out[j] = (wa0 * min(ya, ca0 + xa) + wa1 * min(xa, ca1 + ya)) + (
             wb0 * min(yb, cb0 + xb) + wb1 * min(xb, cb1 + yb)
+        )
+
+
+@_inline
+def _values_one_stay(
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any,
+    wa0: float, wa1: float, wb0: float, wb1: float,
+    ca0: float, ca1: float, cb0: float, cb1: float, omega: float, same: Any, out: Floats,
+) -> None:  # fmt: skip
+    """One cost level, where the next person may be irrelevant."""
+    for j in range(n):
+        ya, xa = v[reject_a + j], v[accept_a + j]
+        yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
+        out[j] = omega * v[same + j] + (
+            (wa0 * min(ya, ca0 + xa) + wa1 * min(xa, ca1 + ya))
+            + (wb0 * min(yb, cb0 + xb) + wb1 * min(xb, cb1 + yb))
         )
 
 
@@ -196,10 +217,9 @@ def _group_many(
 
 @_inline
 def _codes_one(
-    v: Floats, reject: Any, accept: Any, n: Any, g: int, cost: Floats, tie: float, codes: Any
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, below: float, above: float, codes: Floats
 ) -> None:
-    """Codes with one cost level."""
-    above, below = cost[g, 1, 0] + tie, cost[g, 0, 0] + tie
+    """Codes with one cost level, whose cost is ``below`` for rejects and ``above`` for accepts."""
     for j in range(n):
         x, y = v[accept + j], v[reject + j]
         codes[g, j] = (above + y < x) - (below + x < y)
@@ -207,21 +227,26 @@ def _codes_one(
 
 @_inline
 def _tally_one(
-    v: Floats, reject: Any, accept: Any, n: Any, g: int, cost: Floats, tie: float
-) -> tuple[int, int]:
-    """States where the shield accepts, and where it rejects, whatever is proposed.
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any, whole: Any,
+    ca0: float, ca1: float, cb0: float, cb1: float, values: Floats, skip: Any,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """States where the shield accepts, rejects in a, accepts, rejects in b, whatever is proposed.
 
-    Each such state adds ``1 + (j << 32)``, so that one number holds both how many and where.
+    Each such state adds ``1 + (j << 32)``, so that one number holds both how many and where.  The
+    fifth number counts finite values.
     """
-    above, below = cost[g, 1, 0] + tie, cost[g, 0, 0] + tie
-    accepts = rejects = np.int64(0)
-    unit = np.int64(1)
-    for j in range(n):
-        x, y = v[accept + j], v[reject + j]
-        accepts += unit if below + x < y else np.int64(0)
-        rejects += unit if above + y < x else np.int64(0)
-        unit += np.int64(1) << 32
-    return accepts, rejects
+    zero, one = np.int64(0), np.int64(1)
+    up_a = down_a = up_b = down_b = finite = zero
+    for j in range(whole):
+        unit = one + (np.int64(j) << 32) if j < n else zero
+        ya, xa = v[reject_a + j], v[accept_a + j]
+        yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
+        up_a += unit if ca0 + xa < ya else zero
+        down_a += unit if ca1 + ya < xa else zero
+        up_b += unit if cb0 + xb < yb else zero
+        down_b += unit if cb1 + yb < xb else zero
+        finite += unit if values[skip + j] < np.inf else zero
+    return up_a, down_a, up_b, down_b, finite & 0xFFFFFFFF
 
 
 @_inline
@@ -268,8 +293,9 @@ def _write_dense(record: Record, row: int, codes: Any, values: Floats, skip: Any
 
 @_jit
 def _back_up_block(
-    layer: Layer, prices: Prices, step: int, fair: Fair, strike: bool, record: Record, keep: bool,
-    place: Place, horizon: int, labelled: bool, t: int, n_a: int, room: Scratch,
+    layer: Layer, prices: Prices, levels: Levels | None, stay: Floats | None, step: int,
+    fair: Fair | None, strike: bool, record: Record | None, keep: bool,
+    place: Place, horizon: int, t: int, n_a: int, room: Scratch,
 ) -> None:  # fmt: skip
     """``v_t`` from ``v_{t+1}`` for all states with this ``n_a``.
 
@@ -278,71 +304,73 @@ def _back_up_block(
     """
     inf, zero = np.inf, np.int64(0)
     scratch, gaps, codes = room
-    v, lo, hi, cuts = layer.values, layer.lo, layer.hi, record.cuts
-    w, cost, omega, tie = prices.weights[step], prices.costs[step], prices.stay[step], prices.tie
-    steps, first, scale = prices.steps[step], prices.first[step], prices.scale[step]
-    one_level, few_levels = w.shape[2] == 1, w.shape[2] <= FEW
+    v, lo, hi = layer
+    w, cost, tie = prices.weights[step], prices.costs[step], prices.tie
+    wa0, wa1, wb0, wb1 = w[0, 0, 0], w[0, 1, 0], w[1, 0, 0], w[1, 1, 0]
+    ca0, ca1, cb0, cb1 = cost[0, 0, 0], cost[0, 1, 0], cost[1, 0, 0], cost[1, 1, 0]
     here, below, row, row_a, policy_row = place
-    fair_state, fair_row = (fair.at[n_a], fair.row_at[n_a]) if strike else (zero, zero)
-    most_b = t - n_a
+    if fair is not None:
+        fair_state, fair_row = fair.at[n_a], fair.row_at[n_a]
+    first_b = most_b = t - n_a
     length = step_b = horizon - n_a + 1
     step_a = horizon - n_a
-    for n_b in range(zero if labelled else most_b, most_b + 1):
+    if stay is not None:
+        first_b = zero
+    for n_b in range(first_b, most_b + 1):
         right, row_b = here, row
-        if labelled:
+        if stay is not None:
             length, step_a, step_b = n_b + 1, n_b + 1, n_b + 2
             right, row_b = here + (n_a + 1) * (n_b + 1), row + n_a + 1
         for _ in range(n_a + 1):
             old_lo, old_hi = lo[row], hi[row]
-            if labelled and old_hi == 0:
-                # Whoever is irrelevant leaves the counters as they are: once lost, always lost.
-                row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
-                here, below, right = here + length, below + step_a, right + step_b
-                fair_row, fair_state = fair_row + 1, fair_state + length
-                continue
-            new_lo = max(
-                min(lo[row_a], lo[row_a + 1]),
-                max(lo[row_b] - 1, zero),
-            )
-            new_hi = min(
-                max(hi[row_a], hi[row_a + 1]),
-                min(hi[row_b], n_b + 1),
-            )
-            if labelled:
+            new_lo = max(min(lo[row_a], lo[row_a + 1]), max(lo[row_b] - 1, zero))
+            new_hi = min(max(hi[row_a], hi[row_a + 1]), min(hi[row_b], n_b + 1))
+            if stay is not None:
+                # Whoever is irrelevant leaves the counters as they are.
                 new_lo, new_hi = max(new_lo, old_lo), min(new_hi, old_hi)
-            if strike:
-                new_lo = max(new_lo, fair.lo[fair_row])
-                new_hi = min(new_hi, fair.hi[fair_row])
+            if fair is not None:
+                if strike:
+                    new_lo = max(new_lo, fair.lo[fair_row])
+                    new_hi = min(new_hi, fair.hi[fair_row])
             if new_lo < new_hi:
                 n = U(new_hi - new_lo)
                 whole = ((n + U(LANES - 1)) // U(LANES)) * U(LANES)
                 reject_a, accept_a = U(below + new_lo), U(below + step_a + new_lo)
                 reject_b, accept_b = U(right + new_lo), U(right + new_lo + 1)
-                if one_level:
-                    _values_one(v, reject_a, accept_a, reject_b, whole, w, cost, scratch)
-                else:
+                if levels is not None:
                     for j in range(whole):
                         scratch[j] = 0.0
+                    if stay is not None:
+                        for j in range(whole):
+                            scratch[j] = stay[step] * v[U(here + new_lo) + j]
                     for g in range(2):
                         reject, accept = (reject_b, accept_b) if g else (reject_a, accept_a)
-                        if few_levels:
+                        if w.shape[2] <= FEW:
                             _group_few(
                                 v, reject, accept, whole, g, w, cost, tie, keep,
                                 gaps, scratch, codes,
                             )  # fmt: skip
                         else:
                             _group_many(
-                                v, reject, accept, n, g, w, tie, keep,
-                                steps, first, scale, scratch, codes,
+                                v, reject, accept, n, g, w, tie, keep, levels.steps[step],
+                                levels.first[step], levels.scale[step], scratch, codes,
                             )  # fmt: skip
-                if labelled:
-                    stay = U(here + new_lo)
-                    for j in range(whole):
-                        scratch[j] += omega * v[stay + j]
-                if strike and len(fair.each):
-                    for j in range(n):
-                        if not fair.each[U(fair_state + new_lo) + j]:
-                            scratch[j] = inf
+                elif stay is None:
+                    _values_one(
+                        v, reject_a, accept_a, reject_b, whole,
+                        wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1, scratch,
+                    )  # fmt: skip
+                else:
+                    _values_one_stay(
+                        v, reject_a, accept_a, reject_b, whole,
+                        wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1,
+                        stay[step], U(here + new_lo), scratch,
+                    )  # fmt: skip
+                if fair is not None:
+                    if strike and len(fair.each):
+                        for j in range(n):
+                            if not fair.each[U(fair_state + new_lo) + j]:
+                                scratch[j] = inf
                 skip = U(0)
                 while new_lo < new_hi and scratch[skip] == inf:
                     new_lo += 1
@@ -350,35 +378,35 @@ def _back_up_block(
                 while new_lo < new_hi and scratch[skip + U(new_hi - new_lo - 1)] == inf:
                     new_hi -= 1
                 n = U(new_hi - new_lo)
-                if keep and new_lo < new_hi:
-                    cuts[policy_row, 0], cuts[policy_row, 1] = new_lo, new_hi
-                    regular = False
-                    if one_level:
-                        reject_a, accept_a = reject_a + skip, accept_a + skip
-                        reject_b, accept_b = reject_b + skip, accept_b + skip
-                        size = new_hi - new_lo
-                        up_a, down_a = _tally_one(v, reject_a, accept_a, n, 0, cost, tie)
-                        up_b, down_b = _tally_one(v, reject_b, accept_b, n, 1, cost, tie)
-                        regular = (
-                            _is_head(down_a) and _is_tail(up_a, size)
-                            and _is_head(up_b) and _is_tail(down_b, size)
-                            and _finite(scratch, skip, n) == size
-                        )  # fmt: skip
-                        if regular:
-                            cuts[policy_row, 2] = new_lo + (down_a & 0xFFFFFFFF)
-                            cuts[policy_row, 3] = new_hi - (up_a & 0xFFFFFFFF)
-                            cuts[policy_row, 4] = new_lo + (up_b & 0xFFFFFFFF)
-                            cuts[policy_row, 5] = new_hi - (down_b & 0xFFFFFFFF)
-                        else:
-                            cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
-                            _codes_one(
-                                v, reject_a - skip, accept_a - skip, n + skip, 0, cost, tie, codes
-                            )
-                            _codes_one(
-                                v, reject_b - skip, accept_b - skip, n + skip, 1, cost, tie, codes
-                            )
-                    if not regular:
-                        _write_dense(record, policy_row, codes, scratch, skip, n)
+                if record is not None:
+                    if keep and new_lo < new_hi:
+                        cuts = record.cuts
+                        cuts[policy_row, 0], cuts[policy_row, 1] = new_lo, new_hi
+                        regular = False
+                        if levels is None:
+                            reject_a, accept_a = reject_a + skip, accept_a + skip
+                            reject_b, accept_b = reject_b + skip, accept_b + skip
+                            up_a, down_a, up_b, down_b, finite = _tally_one(
+                                v, reject_a, accept_a, reject_b, n, whole,
+                                ca0 + tie, ca1 + tie, cb0 + tie, cb1 + tie, scratch, skip,
+                            )  # fmt: skip
+                            regular = (
+                                finite == new_hi - new_lo
+                                and _is_head(down_a) and _is_tail(up_a, finite)
+                                and _is_head(up_b) and _is_tail(down_b, finite)
+                            )  # fmt: skip
+                            if regular:
+                                cuts[policy_row, 2] = new_lo + (down_a & 0xFFFFFFFF)
+                                cuts[policy_row, 3] = new_hi - (up_a & 0xFFFFFFFF)
+                                cuts[policy_row, 4] = new_lo + (up_b & 0xFFFFFFFF)
+                                cuts[policy_row, 5] = new_hi - (down_b & 0xFFFFFFFF)
+                            else:
+                                cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
+                                a, b, m = accept_a - skip, accept_b - skip, n + skip
+                                _codes_one(v, reject_a - skip, a, m, 0, ca0 + tie, ca1 + tie, codes)
+                                _codes_one(v, reject_b - skip, b, m, 1, cb0 + tie, cb1 + tie, codes)
+                        if not regular:
+                            _write_dense(record, policy_row, codes, scratch, skip, n)
                 start = U(here + new_lo)
                 for j in range(n):
                     v[start + j] = scratch[skip + j]
@@ -391,7 +419,8 @@ def _back_up_block(
             lo[row], hi[row] = new_lo, new_hi
             row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
             here, below, right = here + length, below + step_a, right + step_b
-            fair_row, fair_state = fair_row + 1, fair_state + length
+            if fair is not None:
+                fair_row, fair_state = fair_row + 1, fair_state + length
         # The next block has one more row for each ``n_b``.
         below, row_a = below + step_a, row_a + 1
 
@@ -401,14 +430,15 @@ def _back_up_block(
 
 @_jit
 def back_up(
-    layer: Layer, prices: Prices, fair: Fair, strike: bool, record: Record,
-    at: Ints, row_at: Ints, horizon: int, labelled: bool,
+    layer: Layer, prices: Prices, levels: Levels | None, stay: Floats | None, fair: Fair | None,
+    record: Record | None, at: Ints, row_at: Ints, layer_starts: Ints, horizon: int,
     t_from: int, t_to: int, block_from: int, block_to: int, room: Scratch,
 ) -> None:  # fmt: skip
     """Layers ``t_from - 1 … t_to`` of blocks ``block_from … block_to - 1``.
 
     Blocks from ``block_to`` on belong to another worker; ``at`` and ``row_at`` point to a private
-    copy of as many of them as the wavefront needs, and their results are not recorded.
+    copy of as many of them as the wavefront needs, and their results are not recorded.  ``fair``
+    strikes out states of the last layer of the pass.
     """
     layers = t_from - t_to
     for front in range(block_from, min(block_to + layers - 1, t_from)):
@@ -416,27 +446,28 @@ def back_up(
             t, n_a = t_from - 1 - back, front - back
             if n_a < block_from or n_a > t or n_a >= block_to + layers - 1 - back:
                 continue
-            policy_row = record.layer_starts[t] + n_a * (n_a + 1) // 2
-            if labelled:
-                policy_row = record.layer_starts[t] + (t + 2) * (n_a * (n_a + 1) // 2)
+            policy_row = layer_starts[t] + n_a * (n_a + 1) // 2
+            if stay is not None:
+                policy_row = layer_starts[t] + (t + 2) * (n_a * (n_a + 1) // 2)
                 policy_row -= n_a * (n_a + 1) * (2 * n_a + 1) // 6
             place = Place(at[n_a], at[n_a + 1], row_at[n_a], row_at[n_a + 1], policy_row)
             step = t if len(prices.weights) > 1 else 0
-            keep = record.wanted and n_a < block_to
+            keep, strike = n_a < block_to, t == t_to
             _back_up_block(
-                layer, prices, step, fair, strike and t == t_to, record, keep,
-                place, horizon, labelled, t, n_a, room,
+                layer, prices, levels, stay, step, fair, strike, record, keep,
+                place, horizon, t, n_a, room,
             )  # fmt: skip
 
 
 @_jit
 def set_terminal(
-    layer: Layer, fair: Fair, record: Record, horizon: int, labelled: bool, room: Scratch
-) -> None:
+    layer: Layer, fair: Fair, record: Record | None, layer_starts: Ints, horizon: int,
+    labelled: bool, room: Scratch,
+) -> None:  # fmt: skip
     """The last layer: cost to go 0 where the property holds; all else is infinite already."""
     room.codes[:] = 0.0
-    v, cuts, each = layer.values, record.cuts, fair.each
-    policy_row = record.layer_starts[horizon]
+    v, each = layer.values, fair.each
+    policy_row = layer_starts[horizon]
     row = start = 0
     for n_a in range(horizon + 1):
         for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
@@ -447,11 +478,11 @@ def set_terminal(
                         v[start + k_b] = 0.0
                 if lo < hi:
                     layer.lo[row], layer.hi[row] = lo, hi
-                    if record.wanted:
+                    if record is not None:
                         # Nothing is decided here: the row only says which counters are fair.
+                        cuts, n = record.cuts, U(hi - lo)
                         cuts[policy_row, 0], cuts[policy_row, 1] = lo, hi
-                        skip, n = U(start + lo), U(hi - lo)
-                        if len(each) and _finite(v, skip, n) < hi - lo:
+                        if len(each) and _finite(v, U(start + lo), n) < hi - lo:
                             if cuts.shape[1] == 6:
                                 cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
                             _write_dense(record, policy_row, room.codes, v[start + lo :], U(0), n)

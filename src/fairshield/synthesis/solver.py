@@ -23,6 +23,7 @@ from fairshield.synthesis.kernels import (
     LANES,
     Fair,
     Layer,
+    Levels,
     Prices,
     Record,
     Scratch,
@@ -90,8 +91,9 @@ class _Induction:
         halo_rows = self.layers * max(map(layout.block_rows, blocks))
         states, rows, spare = int(self.at[-1]), int(self.row_at[-1]), workers - 1
         self.halos = [(states + i * halo, rows + i * halo_rows) for i in range(spare)]
-        self.layer = _empty_layer(states + spare * halo, rows + spare * halo_rows)
-        self.prices = _prices(problem)
+        self.layer = _empty_layer(states + spare * halo, rows + spare * halo_rows, layout.horizon)
+        self.prices, self.levels = _prices(problem), cost_levels(problem)
+        self.stay = problem.stay if layout.labelled else None
         width = CUTS_WIDTH if problem.n_levels == 1 else BARE_WIDTH
         # The largest value marks a dense row, and hi reaches horizon + 1.
         cut_type = np.uint8 if layout.horizon < 254 else np.uint16
@@ -114,23 +116,26 @@ class _Induction:
 
     def _set_terminal(self) -> None:
         fair = self._fair(self.layout.horizon)
-        irregular = self.wanted and len(fair.each)
-        buffer = self._buffer(-1, int(self.at[-1]) if irregular else 0)
-        horizon, labelled = self.layout.horizon, self.layout.labelled
-        set_terminal(self.layer, fair, self._record(buffer), horizon, labelled, _scratch(horizon))
+        buffer = self._buffer(-1, int(self.at[-1]) if len(fair.each) else 0)
+        set_terminal(
+            self.layer, fair, self._record(buffer), self.starts,
+            self.layout.horizon, self.layout.labelled, _scratch(self.layout.horizon),
+        )  # fmt: skip
         self.dense.append(buffer.take())
 
     def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
-        fair = self._fair(t_to) if strike else self._fair_anyway()
+        fair = self._fair(t_to) if strike else None
         runs = self._split(t_from, t_from - t_to)
-        room = [int(self.at[r.last] - self.at[r.first]) * (t_from - t_to) for r in runs]
-        buffers = [self._buffer(i, room[i] if self.wanted else 0) for i in range(len(runs))]
+        buffers = [
+            self._buffer(i, int(self.at[run.last] - self.at[run.first]) * (t_from - t_to))
+            for i, run in enumerate(runs)
+        ]
 
         def work(run: _Run, buffer: _DenseBuffer) -> None:
             back_up(
-                self.layer, self.prices, fair, strike, self._record(buffer), run.at, run.row_at,
-                self.layout.horizon, self.layout.labelled, t_from, t_to, run.first, run.last,
-                _scratch(self.layout.horizon),
+                self.layer, self.prices, self.levels, self.stay, fair, self._record(buffer),
+                run.at, run.row_at, self.starts, self.layout.horizon,
+                t_from, t_to, run.first, run.last, _scratch(self.layout.horizon),
             )  # fmt: skip
 
         if len(runs) == 1:
@@ -142,15 +147,12 @@ class _Induction:
     def _fair(self, t: int) -> Fair:
         return Fair(*self.problem.fair_states(t), self.at, self.row_at)
 
-    def _fair_anyway(self) -> Fair:
-        none = np.empty(0, np.int64)
-        return Fair(none, none, np.empty(0, np.bool_), self.at, self.row_at)
-
-    def _record(self, buffer: _DenseBuffer) -> Record:
-        return Record(self.wanted, self.starts, self.cuts, *buffer.arrays)
+    def _record(self, buffer: _DenseBuffer) -> Record | None:
+        return Record(self.cuts, *buffer.arrays) if self.wanted else None
 
     def _buffer(self, worker: int, states: int) -> _DenseBuffer:
         """Room for every state of a pass, should each row turn out irregular."""
+        states = states if self.wanted else 0
         if worker not in self.buffers or self.buffers[worker].states < states:
             self.buffers[worker] = _DenseBuffer(states, self.code_type)
         return self.buffers[worker]
@@ -240,13 +242,14 @@ class _DenseBuffer:
 
 
 def _scratch(horizon: int) -> Scratch:
-    room = horizon + 2 + LANES
+    # A row is computed, and read again from any of its states on, in whole vectors.
+    room = horizon + 2 + 2 * LANES
     return Scratch(np.empty(room), np.empty(room), np.empty((2, room)))
 
 
-def _empty_layer(states: int, rows: int) -> Layer:
+def _empty_layer(states: int, rows: int, horizon: int) -> Layer:
     """Everything infeasible."""
-    values = np.full(states + LANES, np.inf)
+    values = np.full(states + horizon + 2 + 2 * LANES, np.inf)
     return Layer(values, np.full(rows, EMPTY_LO), np.zeros(rows, np.int64))
 
 
@@ -262,15 +265,16 @@ def _prices(problem: Problem) -> Prices:
         missing = ((0, 0), (0, 0), (0, 0), (0, problem.n_levels % 2))
         weights = np.pad(weights, missing)
         costs = np.pad(costs, missing, constant_values=np.inf)
-    return Prices(weights, costs, problem.stay, problem.tie, *cost_steps(problem))
+    return Prices(weights, costs, problem.tie)
 
 
-def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def cost_levels(problem: Problem) -> Levels | None:
     r"""What overruling saves, as a function of the gap between the two costs to go.
 
     For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
     linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
     begin the search for m, so that it takes about one step however many cost levels there are.
+    One cost level needs no search, hence ``None``.
 
     Returns
     -------
@@ -282,6 +286,8 @@ def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
     scale
         ``(steps, 4, 2)``: cells per unit of gap; the gap where the grid ends.
     """
+    if problem.n_levels == 1:
+        return None
     shape = (len(problem.costs), 4, problem.n_levels)
     costs, weights = problem.costs.reshape(shape), problem.weights.reshape(shape)
     order = np.argsort(costs, axis=2, kind="stable")
@@ -301,4 +307,6 @@ def cost_steps(problem: Problem) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
         edges = (np.arange(cells + 1) - 1e-6) / (scale[i, side] or 1.0) - 2 * problem.tie
         below = np.searchsorted(costs[i, side], edges, side="left")
         first[i, side] = side * (problem.n_levels + 1) + below
-    return np.ascontiguousarray(steps), first.reshape(shape[0], -1), np.stack((scale, top), axis=2)
+    return Levels(
+        np.ascontiguousarray(steps), first.reshape(shape[0], -1), np.stack((scale, top), axis=2)
+    )

@@ -1,0 +1,60 @@
+"""What is loaded when: deciding must work where no compiler is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "llvmlite", "click", "rich", "matplotlib", "pandas", "polars", "pyarrow")
+
+
+def loaded_after(code: str) -> set[str]:
+    """Which heavy modules a fresh interpreter has loaded after running ``code``."""
+    report = f"{code}\nimport sys\nprint(*(m for m in {HEAVY} if m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", report], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+SOLVE = """
+import fairshield as fs
+inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+"""
+
+DECIDE = f"""{SOLVE}
+policy = fs.synthesize(fs.DemographicParity("0.25"), inputs, horizon=4, backend="reference")
+shield = fs.Shield(policy)
+decision = shield.decide("a", proposed=True, cost=0.3)
+assert decision.reason
+fs.step(policy, fs.State.initial(policy), "b", proposed=False)
+shield.record(shield.advise("b", proposed=True), final=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["import fairshield", SOLVE, DECIDE], ids=["import", "model", "decide"]
+)
+def test_deciding_loads_nothing_heavy(code: str) -> None:
+    assert loaded_after(code) == set()
+
+
+def test_synthesis_loads_the_compiler_and_nothing_else() -> None:
+    code = f'{SOLVE}fs.synthesize(fs.DemographicParity("0.25"), inputs, horizon=4)'
+    assert loaded_after(code) == {"numba", "llvmlite"}
+
+
+def test_every_public_name_is_there() -> None:
+    import fairshield  # noqa: PLC0415
+
+    expected = {
+        "ArtifactError", "BoundedRates", "Counts", "Decision", "DemographicParity",
+        "DisparateImpact", "EqualOpportunity", "FairshieldError", "InfeasibleError", "InputModel",
+        "InputSchedule", "InvalidValueError", "MemoryLimitError", "OutcomePendingError", "Policy",
+        "PredictiveEquality", "Property", "ShareParity", "Shield", "State",
+        "UnexpectedOutcomeError", "UnknownGroupError", "Why", "WindowOverError", "step", "synthesize", "__version__",
+    }  # fmt: skip
+    assert expected <= set(dir(fairshield))
