@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.cli_reference import PAGE, help_page, sessions, steady
 
+from cli.cli_reference import PAGE, help_page, sessions, steady
 from fairshield.cli.app import app
 
 TEXT = PAGE.read_text("utf-8")

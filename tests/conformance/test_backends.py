@@ -110,7 +110,7 @@ class BackendConformance:
         outcome_of(solve, spec)
         assert (spec.prop.to_dict(), spec.inputs.to_dict(), dict(spec.start)) == before
 
-    @shared_fixture
+    @settings(shared_fixture, max_examples=30)
     @given(spec=specs(horizons=(1, 6)))
     def test_the_same_spec_gives_the_same_file(
         self, solve: Solve, spec: Spec, tmp_path: Path

@@ -55,6 +55,7 @@ def test_every_public_name_is_there() -> None:
         "DisparateImpact", "EqualOpportunity", "FairshieldError", "InfeasibleError", "InputModel",
         "InputSchedule", "InvalidValueError", "MemoryLimitError", "OutcomePendingError", "Policy",
         "PredictiveEquality", "Property", "ShareParity", "Shield", "State",
-        "UnexpectedOutcomeError", "UnknownGroupError", "Why", "WindowOverError", "step", "synthesize", "__version__",
+        "UnexpectedOutcomeError", "UnknownGroupError", "Why", "WindowOverError", "step",
+        "synthesize", "__version__",
     }  # fmt: skip
     assert expected <= set(dir(fairshield))

@@ -270,11 +270,7 @@ def test_more_cost_levels_than_two_bytes_count() -> None:
     dear = fs.InputModel.from_table({(g, r, 1.0): p for (g, r), p in table.items()})
     cheap = fs.InputModel(("a", "b"), np.linspace(0.01, 0.2, n), np.full((2, 2, n), 0.25 / n))
     inputs = fs.InputSchedule([(cheap, 1), (dear, 4)])
-    try:
-        policy = fs.synthesize(fs.DemographicParity("0.3"), inputs, horizon=5)
-    except fs.InvalidValueError as error:
-        assert "levels" in str(error)
-        return
+    policy = fs.synthesize(fs.DemographicParity("0.3"), inputs, horizon=5)
     for group in "ab":
         for proposed in (False, True):
             one, many = fs.Shield(policy), fs.Shield(policy)

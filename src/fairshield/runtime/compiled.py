@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit
@@ -52,8 +53,18 @@ class Requests(NamedTuple):
     relevant: NDArray[np.bool_]
 
 
+_tables: WeakKeyDictionary[Policy, Tables] = WeakKeyDictionary()
+
+
 def tables(policy: Policy) -> Tables:
-    """The arrays of ``policy``."""
+    """The arrays of ``policy``, put together once."""
+    found = _tables.get(policy)
+    if found is None:
+        found = _tables[policy] = _make_tables(policy)
+    return found
+
+
+def _make_tables(policy: Policy) -> Tables:
     rows = policy.rows
     has_cuts = rows.cuts.shape[1] == CUTS_WIDTH
     return Tables(
@@ -214,29 +225,30 @@ def encode_requests(
     group = _group_numbers(policy, np.asarray(groups))
     n = len(group)
     said = _flags(proposed, "proposed", n)
-    price = np.broadcast_to(np.asarray(costs, np.float64), (n,))
-    bad = np.flatnonzero(~((price >= 0.0) & (price < math.inf)))
-    if len(bad):
-        raise InvalidValueError(
-            f"costs[{bad[0]}] is {price[bad[0]]}: a cost must be finite and at least 0"
-        )
+    given = np.asarray(costs, np.float64)
+    if given.shape not in ((), (n,)):
+        raise InvalidValueError(f"costs has shape {given.shape}, expected ({n},) or one number")
+    wrong = np.flatnonzero(~((given >= 0.0) & (given < math.inf)))
+    if len(wrong):
+        bad = given.reshape(-1)[wrong[0]]
+        raise InvalidValueError(f"costs[{wrong[0]}] is {bad}: a cost must be finite and at least 0")
     relevant = np.ones(n, np.bool_)
     if policy.labelled:
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
         relevant = _flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
-    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int16)
-    return Requests(group, said, levels, price, relevant)
+    levels = np.searchsorted(policy.edges, given, side="left").astype(np.int16)
+    # One cost for all stays one number until here.
+    return Requests(group, said, np.full(n, levels, np.int16), np.full(n, given), relevant)
 
 
 def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
-    numbers = np.full(len(groups), -1, np.int8)
-    for i, name in enumerate(policy.groups):
-        numbers[np.asarray(groups == name)] = i
-    unknown = np.flatnonzero(numbers < 0)
-    if len(unknown):
-        raise unknown_group(group_name(groups[unknown[0]]), policy.groups)
-    return numbers
+    first, second = policy.groups
+    is_second = np.asarray(groups == second)
+    known = is_second | (groups == first)
+    if not known.all():
+        raise unknown_group(group_name(groups[~known][0]), policy.groups)
+    return is_second.view(np.int8)
 
 
 def _flags(values: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:

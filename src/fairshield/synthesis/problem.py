@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
 LEAST_RELEVANCE = 1e-200
-"""Stands for relevance zero: such a person sways no plan, but may have to be overruled for safety."""
+"""Stands for relevance zero: such people sway no plan, yet safety may demand overruling them."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""
 _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 20

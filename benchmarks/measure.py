@@ -1,0 +1,101 @@
+"""How things are measured: repeated, side by side, best of several; memory as resident pages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fairshield as fs
+
+HERE = Path(__file__).parent
+UNIFORM = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+TEN_LEVELS = fs.InputModel.from_table(
+    {(g, r, 0.05 * (i + 1)): 0.025 for g in "ab" for r in (False, True) for i in range(10)}
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report."""
+
+    name: str
+    measured: str
+    target: str
+    reached: bool
+    baseline: str = ""
+
+
+def best_of(run: Callable[[], Any], repeats: int) -> float:
+    """The least seconds of ``repeats`` runs: what the work takes when nothing disturbs it."""
+    run()
+    return min(_timed(run) for _ in range(repeats))
+
+
+def side_by_side(*runs: Callable[[], Any], repeats: int) -> list[float]:
+    """:func:`best_of` for each, taking turns, so that a disturbance meets all alike."""
+    for run in runs:
+        run()
+    rounds = [[_timed(run) for run in runs] for _ in range(repeats)]
+    return [min(column) for column in zip(*rounds, strict=True)]
+
+
+def _timed(run: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+class Baseline:
+    """The memoised recursion of ``baseline.c``, compiled here."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._program = Path(self._folder.name) / "baseline"
+        compiler = os.environ.get("CC", "cc")
+        source = HERE / "baseline.c"
+        subprocess.run([compiler, "-O2", "-o", self._program, source, "-lm"], check=True)
+
+    def seconds(self, horizon: int) -> float:
+        """Time of one synthesis with uniform inputs; its value is checked against ours."""
+        inputs = [f"{g} {r} 1 .25" for g in (0, 1) for r in (0, 1)]
+        command = [str(self._program), str(horizon), "1", "10", *" ".join(inputs).split()]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        value, seconds = map(float, out.split())
+        ours = fs.synthesize(fs.DemographicParity("0.1"), UNIFORM, horizon=horizon).expected_cost
+        assert abs(value - ours) <= 1e-12 * ours, (value, ours)
+        return seconds
+
+
+def in_new_process(code: str, **environment: str) -> str:
+    """What ``code`` prints, run by a new interpreter."""
+    env = {**os.environ, **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env
+    )
+    return done.stdout.strip()
+
+
+PEAK = """
+import fairshield as fs
+def resident(field):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+inputs = fs.InputModel.agnostic({{"a": 0.5, "b": 0.5}})
+fs.synthesize({prop}, inputs, horizon=5)
+before = resident("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")
+policy = fs.synthesize({prop}, inputs, horizon={horizon})
+print(resident("VmHWM") - before)
+"""
+
+
+def peak_megabytes(prop: str, horizon: int) -> float:
+    """Most resident memory a synthesis takes beyond what the process held before (Linux)."""
+    return float(in_new_process(PEAK.format(prop=prop, horizon=horizon)))
