@@ -72,9 +72,9 @@ def _push_forward(
     side = horizon + 1
     depth = side if tables.labelled else 1
     here = np.zeros((side, side, depth, side))
+    after = np.zeros((side, side, depth, side))
     here[0, 0, 0, 0] = 1.0
     for t in range(horizon):
-        after = np.zeros((side, side, depth, side))
         i = t if len(probs) > 1 else 0
         for n_a in range(t + 1):
             for n_b in range(0 if tables.labelled else t - n_a, t - n_a + 1):
@@ -84,21 +84,23 @@ def _push_forward(
                         mass = here[n_a, k_a, d, k_b]
                         if mass == 0.0:
                             continue
+                        # Leaves the buffer empty for the layer after next.
+                        here[n_a, k_a, d, k_b] = 0.0
                         for g in range(2):
-                            m_a, m_b = n_a + (1 - g), d + (g if tables.labelled else 0)
+                            in_a, in_b = 1 - g, g
+                            m_a, m_d = n_a + in_a, d + (in_b if tables.labelled else 0)
                             code = look_up(tables, t, n_a, k_a, n_b, k_b, g)
                             for r in range(2):
                                 for c in range(len(costs)):
                                     p = mass * probs[i, g, r, c]
-                                    if p == 0.0:
-                                        continue
-                                    accept = accepts(tables, code, t, g, r == 1, levels[c])
-                                    if accept != (r == 1):
+                                    taken = accepts(tables, code, t, g, r == 1, levels[c])
+                                    if taken != (r == 1):
                                         cost[t] += p * costs[c]
                                         overruled[t, g] += p
+                                    k = k_a + (in_a if taken else 0)
+                                    j = k_b + (in_b if taken else 0)
                                     z = relevant[i, g, r, c]
-                                    taken = np.int64(accept)
-                                    after[m_a, k_a + (1 - g) * taken, m_b, k_b + g * taken] += p * z
+                                    after[m_a, k, m_d, j] += p * z
                                     if z < 1.0:
                                         after[n_a, k_a, d, k_b] += p * (1.0 - z)
-        here = after
+        here, after = after, here

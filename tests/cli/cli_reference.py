@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import click
 
+import fairshield
 from fairshield.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -26,7 +28,7 @@ _CHANGING = re.compile(r"\b[0-9a-f]{8,64}\b|fairshield \d+\.\d+\.\d+")
 
 def help_page(name: str | None) -> str:
     """What ``fairshield NAME --help`` prints."""
-    parent = click.Context(app, info_name="fairshield", terminal_width=96, max_content_width=96)
+    parent = click.Context(app, None, "fairshield", terminal_width=96, **app.context_settings)
     if name is None:
         return app.get_help(parent)
     inner = click.Context(app.commands[name], info_name=name, parent=parent)
@@ -66,6 +68,7 @@ def _output(command: str, folder: Path) -> str:
     done = subprocess.run(
         ["bash", "-c", f'PATH="$PWD/.bin:$PATH"; {command}'],
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(Path(fairshield.__file__).parents[1])},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,

@@ -8,16 +8,28 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 import fairshield as fs
 from fairshield.cli.app import app
+from fairshield.policy import RowTable
 
 Command = Callable[..., Result]
+SPEC = """
+property = "demographic-parity"
+bound = "0.2"
+horizon = 10
+
+[groups]
+a = 0.25
+b = 0.75
+"""
 
 
 @pytest.fixture(scope="session")
@@ -102,3 +114,36 @@ def jsonl(requests: list[dict[str, Any]]) -> str:
 def csv_text(requests: list[dict[str, Any]]) -> str:
     rows = [",".join(str(value) for value in request.values()) for request in requests]
     return "\n".join([",".join(requests[0]), *rows]) + "\n"
+
+
+@pytest.fixture(scope="session")
+def decided(command: Any, plain: Path, jsonl: str, tmp_path_factory: Any) -> Path:
+    """Forty decisions of the plain policy."""
+    log = tmp_path_factory.mktemp("log") / "decisions.jsonl"
+    log.write_text(command("run", plain, stdin=jsonl).stdout)
+    return Path(log)
+
+
+@pytest.fixture(scope="session")
+def broken(plain: Path) -> Path:
+    """A policy that claims every state to be feasible and follows every proposal."""
+    policy = fs.Policy.load(plain)
+    cuts = np.array(policy.rows.cuts)
+    starts = policy.layout.layer_starts
+    for t in range(policy.horizon + 1):
+        rows = slice(starts[t], starts[t + 1])
+        n_a = np.repeat(np.arange(t + 1), np.arange(1, t + 2))
+        cuts[rows] = np.stack([0 * n_a, t - n_a + 1] * 3, axis=1)
+    empty = np.empty(0, np.int64)
+    rows_table = RowTable(cuts, empty, empty, np.empty(0, np.int8))
+    path = plain.with_name("broken.shield")
+    replace(policy, rows=rows_table).save(path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one, with the spec ``loans.toml``."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.toml").write_text(SPEC)
+    return tmp_path

@@ -1,9 +1,8 @@
-"""Commands that report: audit, verify, explain, simulate, inspect, bench, demo."""
+"""Commands that report: explain, simulate, inspect, bench, demo."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,146 +12,7 @@ import pytest
 import fairshield as fs
 from fairshield.evaluate import evaluate
 from fairshield.explain import explain
-from fairshield.policy import RowTable
 from fairshield.simulate import simulate
-
-
-@pytest.fixture(scope="session")
-def decided(command: Any, plain: Path, jsonl: str, tmp_path_factory: Any) -> Path:
-    """Forty decisions of the plain policy."""
-    log = tmp_path_factory.mktemp("log") / "decisions.jsonl"
-    log.write_text(command("run", plain, stdin=jsonl).stdout)
-    return Path(log)
-
-
-@pytest.fixture(scope="session")
-def broken(plain: Path) -> Path:
-    """A policy that claims every state to be feasible and follows every proposal."""
-    policy = fs.Policy.load(plain)
-    cuts = np.array(policy.rows.cuts)
-    starts = policy.layout.layer_starts
-    for t in range(policy.horizon + 1):
-        rows = slice(starts[t], starts[t + 1])
-        n_a = np.repeat(np.arange(t + 1), np.arange(1, t + 2))
-        cuts[rows] = np.stack([0 * n_a, t - n_a + 1] * 3, axis=1)
-    empty = np.empty(0, np.int64)
-    rows_table = RowTable(cuts, empty, empty, np.empty(0, np.int8))
-    path = plain.with_name("broken.shield")
-    replace(policy, rows=rows_table).save(path)
-    return path
-
-
-# audit --------------------------------------------------------------------------------------
-
-
-def test_what_run_decides_passes_the_audit(
-    command: Any, policies: Path, jsonl: str, csv_text: str, tmp_path: Path
-) -> None:
-    for name in ("plain", "labelled"):
-        for suffix, text in (("jsonl", jsonl), ("csv", csv_text)):
-            log, policy = tmp_path / f"{name}.{suffix}", policies / f"{name}.shield"
-            log.write_text(command("run", policy, "--format", suffix, stdin=text).stdout)
-            result = command("audit", log, "--policy", policy)
-            assert result.exit_code == 0, result.output
-            assert "held at the end of every window" in result.stdout
-
-
-def test_an_audit_reads_standard_input(command: Any, plain: Path, decided: Path) -> None:
-    result = command("audit", "-", "--policy", plain, "--json", stdin=decided.read_text())
-    report = json.loads(result.stdout)
-    assert (report["holds"], report["decisions"]) == (True, 40)
-
-
-def test_groups_are_compared_as_text_in_an_audit(command: Any, policies: Path) -> None:
-    numbered = policies / "numbered.shield"
-    stream = "group,proposed\n0,1\n1,0\n"
-    log = command("run", numbered, "--format", "csv", stdin=stream).stdout
-    result = command("audit", "-", "--format", "csv", "--policy", numbered, stdin=log)
-    assert result.exit_code == 0, result.output
-
-
-def test_a_violation_is_shown_with_its_line_and_exits_with_1(command: Any, decided: Path) -> None:
-    options = ("--property", "demographic-parity", "--bound", "0", "--horizon", "6")
-    result = command("audit", decided, *options)
-    report = json.loads(command("audit", decided, *options, "--json").stdout)
-    assert result.exit_code == 1
-    assert not report["holds"]
-    assert "VIOLATED: demographic parity ≤ 0 did not hold in" in result.stdout
-    first = report["violations"][0]
-    row = next(line for line in result.stdout.splitlines() if line.startswith("window "))
-    assert row.split()[:5] == [
-        "window",
-        str(first["window"]),
-        str(first["line"]),
-        "6",
-        f"{first['bias']:.4g}",
-    ]
-
-
-def test_a_changed_decision_is_found(command: Any, plain: Path, decided: Path) -> None:
-    lines = decided.read_text().splitlines()
-    answer = json.loads(lines[4])
-    changed = {"accepted": not answer["accepted"], "overruled": not answer["overruled"]}
-    lines[4] = json.dumps(answer | changed)
-    result = command("audit", "-", "--policy", plain, stdin="\n".join(lines) + "\n")
-    assert "line 5" in result.stdout
-    assert "the policy would have" in result.stdout
-
-
-def test_an_audit_needs_to_know_what_had_to_hold(command: Any, decided: Path) -> None:
-    result = command("audit", decided)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--policy POLICY, or --property and --bound" in result.stderr
-
-
-def test_an_unfinished_window_is_not_judged(command: Any, plain: Path, decided: Path) -> None:
-    few = "".join(decided.read_text().splitlines(keepends=True)[:3])
-    result = command("audit", "-", "--policy", plain, stdin=few)
-    assert result.exit_code == 0
-    assert "so far: the window is not finished" in result.stdout
-    assert "0 complete, one unfinished after 3 decisions" in result.stdout
-
-
-def test_an_empty_log_is_said_to_be_empty(command: Any, plain: Path) -> None:
-    result = command("audit", "-", "--policy", plain, stdin="")
-    assert result.exit_code == 0
-    assert "nothing to check" in result.stdout
-
-
-# verify -------------------------------------------------------------------------------------
-
-
-def test_an_honest_policy_is_confirmed(command: Any, policies: Path) -> None:
-    for name in ("plain", "labelled", "numbered"):
-        result = command("verify", policies / f"{name}.shield")
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert "guarantee holds" in result.stdout
-        assert "states" in result.stdout
-
-
-def test_the_audit_reproduces_the_counterexample(
-    command: Any, broken: Path, tmp_path: Path
-) -> None:
-    found = command("verify", broken)
-    assert found.exit_code == 1
-    assert "guarantee violated" in found.stderr
-    audited = command("audit", "-", "--policy", broken, "--json", stdin=found.stdout)
-    report = json.loads(audited.stdout)
-    assert audited.exit_code == 1
-    assert report["difference"] is None, "the counterexample is not what the policy does"
-    assert report["violations"][0]["line"] == report["decisions"]
-    log = tmp_path / "broken.jsonl"
-    again = command("verify", broken, "--counterexample", log)
-    assert (again.exit_code, again.stderr) == (1, "")
-    assert log.read_text() == found.stdout
-
-
-def test_verify_as_json(command: Any, plain: Path, broken: Path) -> None:
-    assert json.loads(command("verify", plain, "--json").stdout)["counterexample"] is None
-    result = command("verify", broken, "--json")
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["counterexample"]["decisions"]
-
 
 # explain ------------------------------------------------------------------------------------
 

@@ -165,9 +165,16 @@ def _solve(
         return reference.solve(problem)
     from fairshield.synthesis import solver
 
-    threads = len(os.sched_getaffinity(0)) if threads is None else threads
+    threads = _processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # where processes cannot be tied to processors
 
 
 def _checked(
@@ -215,9 +222,12 @@ def _n_levels(inputs: InputModel | InputSchedule) -> int:
 
 
 def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
+    so_far = " and ".join(
+        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in start.items()
+    )
     return InfeasibleError(
-        f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions from "
-        f"{start}: some order of arrivals defeats every shield. Loosen the bound, set min_support "
-        "so that the property binds only once each group has enough people, lengthen the horizon, "
-        "or drop early checkpoints"
+        f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions starting "
+        f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
+        "min_support so that the property binds only once each group has enough people, lengthen "
+        "the horizon, or drop early checkpoints"
     )

@@ -52,6 +52,8 @@ LANES = 8
 """Rows are computed in whole vectors; tables have room for what that reads beyond their end."""
 FEW = 32
 """Cost levels up to which it is faster to go through all of them than to search."""
+SWEEP = 512
+"""States whose values, differences and codes stay in the first cache."""
 FINITE = 1e290
 EMPTY_LO = 2**30
 CODES, ROWS = 0, 1
@@ -103,7 +105,7 @@ class Record(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one row: values, differences, codes of both groups."""
+    """Values, and for both groups differences and codes, of a row or (with levels) of a block."""
 
     values: Floats
     gaps: Floats
@@ -157,72 +159,88 @@ def _values_one_stay(
 
 
 @_inline
-def _group_few(
-    v: Floats, reject: Any, accept: Any, n: Any, g: int, w: Floats, cost: Floats, tie: float,
-    keep: bool, gaps: Floats, out: Floats, codes: Floats,
+def _stage(
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any,
+    weight_a: float, weight_b: float, gaps: Floats, out: Floats, at: Any,
 ) -> None:  # fmt: skip
-    r"""Add one group's term; a pair of levels of each proposal in one vectorised sweep of the row.
+    r"""Prepare a row for :func:`_add_few` or :func:`_add_many`.
 
-    With :math:`m = \min(x, y)` and :math:`d = x - y`, the term is
+    With :math:`m = \min(x, y)` and :math:`d = x - y`, the term of a group is
     :math:`(\sum w)\,m + \sum_\ell w_{1\ell} \min(d^+, C_{1\ell}) + w_{0\ell} \min(d^-, C_{0\ell})`.
     """
-    total = w[g].sum()
     for j in range(n):
-        x, y = v[accept + j], v[reject + j]
+        ya, xa = v[reject_a + j], v[accept_a + j]
+        yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
         # Both may be infinite; their difference must not be NaN.
-        gaps[j] = min(x, FINITE) - min(y, FINITE)
-        out[j] += total * min(x, y)
-        codes[g, j] = 0.0
-    for level in range(U(0), U(w.shape[2]), U(2)):
-        w0, w1, c0, c1 = w[g, 0, level], w[g, 1, level], cost[g, 0, level], cost[g, 1, level]
-        other = level + U(1)
-        u0, u1, d0, d1 = w[g, 0, other], w[g, 1, other], cost[g, 0, other], cost[g, 1, other]
-        for j in range(n):
-            up, down = max(gaps[j], 0.0), max(-gaps[j], 0.0)
-            out[j] += (w0 * min(down, c0) + w1 * min(up, c1)) + (
-                u0 * min(down, d0) + u1 * min(up, d1)
-            )
-        if keep:
-            for j in range(n):
-                up, down = gaps[j] - tie, -gaps[j] - tie
-                codes[g, j] += ((1.0 if up > c1 else 0.0) + (1.0 if up > d1 else 0.0)) - (
-                    (1.0 if down > c0 else 0.0) + (1.0 if down > d0 else 0.0)
-                )
+        gaps[0, at + j] = min(xa, FINITE) - min(ya, FINITE)
+        gaps[1, at + j] = min(xb, FINITE) - min(yb, FINITE)
+        out[at + j] = weight_a * min(xa, ya) + weight_b * min(xb, yb)
 
 
-@_inline
-def _group_many(
-    v: Floats, reject: Any, accept: Any, n: Any, g: int, w: Floats, tie: float, keep: bool,
-    steps: Floats, first: Ints, scale: Floats, out: Floats, codes: Any,
+@_jit
+def _add_few(
+    n: Any, w: Floats, cost: Floats, tie: float, keep: bool, gaps: Floats, out: Floats,
+    codes: Floats,
 ) -> None:  # fmt: skip
-    """Add one group's term; searches the cost levels (see :func:`solver.cost_steps`)."""
+    """Add the terms of all cost levels, two at a time, in vectorised sweeps of a cache-full."""
+    for begin in range(U(0), n, U(SWEEP)):
+        end = min(begin + U(SWEEP), n)
+        for g in range(U(2)):
+            for level in range(U(0), U(w.shape[2]), U(2)):
+                w0, w1 = w[g, 0, level], w[g, 1, level]
+                c0, c1 = cost[g, 0, level], cost[g, 1, level]
+                u0, u1 = w[g, 0, level + U(1)], w[g, 1, level + U(1)]
+                d0, d1 = cost[g, 0, level + U(1)], cost[g, 1, level + U(1)]
+                for j in range(begin, end):
+                    up, down = max(gaps[g, j], 0.0), max(-gaps[g, j], 0.0)
+                    out[j] += (w0 * min(down, c0) + w1 * min(up, c1)) + (
+                        u0 * min(down, d0) + u1 * min(up, d1)
+                    )
+            if keep:
+                for j in range(begin, end):
+                    codes[g, j] = 0.0
+                for level in range(U(0), U(w.shape[2]), U(2)):
+                    c0, c1 = cost[g, 0, level] + tie, cost[g, 1, level] + tie
+                    d0, d1 = cost[g, 0, level + U(1)] + tie, cost[g, 1, level + U(1)] + tie
+                    for j in range(begin, end):
+                        up, down = gaps[g, j], -gaps[g, j]
+                        codes[g, j] += ((1.0 if up > c1 else 0.0) + (1.0 if up > d1 else 0.0)) - (
+                            (1.0 if down > c0 else 0.0) + (1.0 if down > d0 else 0.0)
+                        )
+
+
+@_jit
+def _add_many(
+    n: Any, tie: float, keep: bool, steps: Floats, first: Ints, scale: Floats, gaps: Floats,
+    out: Floats, codes: Floats,
+) -> None:  # fmt: skip
+    """Add the terms of all cost levels by searching them, see :func:`solver.cost_levels`."""
     n_steps, n_cells = np.int64(len(steps) // 4), U(len(first) // 4)
-    total = w[g].sum()
-    for j in range(n):
-        x, y = v[accept + j], v[reject + j]
-        over = min(x, FINITE) - min(y, FINITE)
-        side = U(2 * g) + (U(1) if over > 0.0 else U(0))
-        gap = abs(over)
-        cell = U(np.int32(min(gap, scale[side, 1]) * scale[side, 0]))
-        m = U(first[side * n_cells + cell])
-        while steps[m, 0] < gap - tie:
-            m += U(1)
-        if keep:
-            code = np.int64(m) - np.int64(side) * n_steps
-            codes[g, j] = code if over > 0.0 else -code
-        while steps[m, 0] < gap:
-            m += U(1)
-        out[j] += total * min(x, y) + (steps[m, 1] + steps[m, 2] * gap)
+    for g in range(U(2)):
+        for j in range(n):
+            over, gap = gaps[g, j], abs(gaps[g, j])
+            side = U(2) * g + (U(1) if over > 0.0 else U(0))
+            cell = U(np.int32(min(gap, scale[side, 1]) * scale[side, 0]))
+            m = U(first[side * n_cells + cell])
+            while steps[m, 0] < gap - tie:
+                m += U(1)
+            if keep:
+                code = np.int64(m) - np.int64(side) * n_steps
+                codes[g, j] = code if over > 0.0 else -code
+            while steps[m, 0] < gap:
+                m += U(1)
+            out[j] += steps[m, 1] + steps[m, 2] * gap
 
 
 @_inline
 def _codes_one(
-    v: Floats, reject: Any, accept: Any, n: Any, g: int, below: float, above: float, codes: Floats
-) -> None:
+    v: Floats, reject: Any, accept: Any, n: Any, g: int, below: float, above: float,
+    codes: Floats, at: Any,
+) -> None:  # fmt: skip
     """Codes with one cost level, whose cost is ``below`` for rejects and ``above`` for accepts."""
     for j in range(n):
         x, y = v[accept + j], v[reject + j]
-        codes[g, j] = (above + y < x) - (below + x < y)
+        codes[g, at + j] = (above + y < x) - (below + x < y)
 
 
 @_inline
@@ -261,6 +279,30 @@ def _is_tail(tally: int, n: int) -> bool:
     """Whether the tallied states are the last of the row's ``n``."""
     count, positions = tally & 0xFFFFFFFF, tally >> 32
     return 2 * positions == count * (2 * n - count - 1)
+
+
+@_inline
+def _record_cuts(
+    v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any, whole: Any,
+    ca0: float, ca1: float, cb0: float, cb1: float, values: Floats, skip: Any,
+    lo: int, hi: int, cuts: Any, row: int, codes: Floats,
+) -> bool:  # fmt: skip
+    """Write a row as cuts if it is of that form; otherwise mark it and work out its codes."""
+    up_a, down_a, up_b, down_b, finite = _tally_one(
+        v, reject_a, accept_a, reject_b, n, whole, ca0, ca1, cb0, cb1, values, skip
+    )
+    if (
+        finite == hi - lo
+        and _is_head(down_a) and _is_tail(up_a, finite)
+        and _is_head(up_b) and _is_tail(down_b, finite)
+    ):  # fmt: skip
+        cuts[row, 2], cuts[row, 3] = lo + (down_a & 0xFFFFFFFF), hi - (up_a & 0xFFFFFFFF)
+        cuts[row, 4], cuts[row, 5] = lo + (up_b & 0xFFFFFFFF), hi - (down_b & 0xFFFFFFFF)
+        return True
+    cuts[row, 2] = (1 << (8 * cuts.itemsize)) - 1
+    _codes_one(v, reject_a, accept_a, n, 0, ca0, ca1, codes, skip)
+    _codes_one(v, reject_b, reject_b + U(1), n, 1, cb0, cb1, codes, skip)
+    return False
 
 
 @_inline
@@ -308,121 +350,118 @@ def _back_up_block(
     w, cost, tie = prices.weights[step], prices.costs[step], prices.tie
     wa0, wa1, wb0, wb1 = w[0, 0, 0], w[0, 1, 0], w[1, 0, 0], w[1, 1, 0]
     ca0, ca1, cb0, cb1 = cost[0, 0, 0], cost[0, 1, 0], cost[1, 0, 0], cost[1, 1, 0]
-    here, below, row, row_a, policy_row = place
-    if fair is not None:
-        fair_state, fair_row = fair.at[n_a], fair.row_at[n_a]
-    first_b = most_b = t - n_a
     length = step_b = horizon - n_a + 1
     step_a = horizon - n_a
+    first_b = most_b = t - n_a
     if stay is not None:
         first_b = zero
-    for n_b in range(first_b, most_b + 1):
-        right, row_b = here, row
-        if stay is not None:
-            length, step_a, step_b = n_b + 1, n_b + 1, n_b + 2
-            right, row_b = here + (n_a + 1) * (n_b + 1), row + n_a + 1
-        for _ in range(n_a + 1):
-            old_lo, old_hi = lo[row], hi[row]
-            new_lo = max(min(lo[row_a], lo[row_a + 1]), max(lo[row_b] - 1, zero))
-            new_hi = min(max(hi[row_a], hi[row_a + 1]), min(hi[row_b], n_b + 1))
+    # With levels the block is gone through twice: what the rows read is staged for all of them
+    # at once, so that the levels are swept over long arrays, and then the rows are finished.
+    finish_from = 0
+    if levels is not None:
+        finish_from = 1
+        weight_a, weight_b = w[0].sum(), w[1].sum()
+    for phase in range(finish_from + 1):
+        here, below, row, row_a, policy_row = place
+        if fair is not None:
+            fair_state, fair_row = fair.at[n_a], fair.row_at[n_a]
+        staged = U(0)
+        for n_b in range(first_b, most_b + 1):
+            right, row_b = here, row
             if stay is not None:
-                # Whoever is irrelevant leaves the counters as they are.
-                new_lo, new_hi = max(new_lo, old_lo), min(new_hi, old_hi)
-            if fair is not None:
-                if strike:
-                    new_lo = max(new_lo, fair.lo[fair_row])
-                    new_hi = min(new_hi, fair.hi[fair_row])
-            if new_lo < new_hi:
-                n = U(new_hi - new_lo)
-                whole = ((n + U(LANES - 1)) // U(LANES)) * U(LANES)
-                reject_a, accept_a = U(below + new_lo), U(below + step_a + new_lo)
-                reject_b, accept_b = U(right + new_lo), U(right + new_lo + 1)
-                if levels is not None:
-                    for j in range(whole):
-                        scratch[j] = 0.0
-                    if stay is not None:
-                        for j in range(whole):
-                            scratch[j] = stay[step] * v[U(here + new_lo) + j]
-                    for g in range(2):
-                        reject, accept = (reject_b, accept_b) if g else (reject_a, accept_a)
-                        if w.shape[2] <= FEW:
-                            _group_few(
-                                v, reject, accept, whole, g, w, cost, tie, keep,
-                                gaps, scratch, codes,
-                            )  # fmt: skip
-                        else:
-                            _group_many(
-                                v, reject, accept, n, g, w, tie, keep, levels.steps[step],
-                                levels.first[step], levels.scale[step], scratch, codes,
-                            )  # fmt: skip
-                elif stay is None:
-                    _values_one(
-                        v, reject_a, accept_a, reject_b, whole,
-                        wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1, scratch,
-                    )  # fmt: skip
-                else:
-                    _values_one_stay(
-                        v, reject_a, accept_a, reject_b, whole,
-                        wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1,
-                        stay[step], U(here + new_lo), scratch,
-                    )  # fmt: skip
+                length, step_a, step_b = n_b + 1, n_b + 1, n_b + 2
+                right, row_b = here + (n_a + 1) * (n_b + 1), row + n_a + 1
+            for _ in range(n_a + 1):
+                old_lo, old_hi = lo[row], hi[row]
+                new_lo = max(min(lo[row_a], lo[row_a + 1]), max(lo[row_b] - 1, zero))
+                new_hi = min(max(hi[row_a], hi[row_a + 1]), min(hi[row_b], n_b + 1))
+                if stay is not None:
+                    # Whoever is irrelevant leaves the counters as they are.
+                    new_lo, new_hi = max(new_lo, old_lo), min(new_hi, old_hi)
                 if fair is not None:
-                    if strike and len(fair.each):
+                    if strike:
+                        new_lo = max(new_lo, fair.lo[fair_row])
+                        new_hi = min(new_hi, fair.hi[fair_row])
+                if new_lo < new_hi:
+                    n = U(new_hi - new_lo)
+                    whole = ((n + U(LANES - 1)) // U(LANES)) * U(LANES)
+                    reject_a, accept_a = U(below + new_lo), U(below + step_a + new_lo)
+                    reject_b = U(right + new_lo)
+                    skip = U(0)
+                    if levels is not None:
+                        skip = staged
+                        staged += whole
+                        if phase == 0:
+                            _stage(
+                                v, reject_a, accept_a, reject_b, whole, weight_a, weight_b,
+                                gaps, scratch, skip,
+                            )  # fmt: skip
+                            if stay is not None:
+                                omega, same = stay[step], U(here + new_lo)
+                                for j in range(whole):
+                                    scratch[skip + j] += omega * v[same + j]
+                    elif stay is None:
+                        _values_one(
+                            v, reject_a, accept_a, reject_b, whole,
+                            wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1, scratch,
+                        )  # fmt: skip
+                    else:
+                        _values_one_stay(
+                            v, reject_a, accept_a, reject_b, whole,
+                            wa0, wa1, wb0, wb1, ca0, ca1, cb0, cb1,
+                            stay[step], U(here + new_lo), scratch,
+                        )  # fmt: skip
+                    if phase == finish_from:
+                        if fair is not None:
+                            if strike and len(fair.each):
+                                for j in range(n):
+                                    if not fair.each[U(fair_state + new_lo) + j]:
+                                        scratch[skip + j] = inf
+                        while new_lo < new_hi and scratch[skip] == inf:
+                            new_lo += 1
+                            skip += U(1)
+                        while new_lo < new_hi and scratch[skip + U(new_hi - new_lo - 1)] == inf:
+                            new_hi -= 1
+                        n = U(new_hi - new_lo)
+                        if record is not None:
+                            if keep and new_lo < new_hi:
+                                cuts = record.cuts
+                                cuts[policy_row, 0], cuts[policy_row, 1] = new_lo, new_hi
+                                regular = False
+                                if levels is None:
+                                    regular = _record_cuts(
+                                        v, reject_a + skip, accept_a + skip, reject_b + skip,
+                                        n, whole, ca0 + tie, ca1 + tie, cb0 + tie, cb1 + tie,
+                                        scratch, skip, new_lo, new_hi, cuts, policy_row, codes,
+                                    )  # fmt: skip
+                                if not regular:
+                                    _write_dense(record, policy_row, codes, scratch, skip, n)
+                        start = U(here + new_lo)
                         for j in range(n):
-                            if not fair.each[U(fair_state + new_lo) + j]:
-                                scratch[j] = inf
-                skip = U(0)
-                while new_lo < new_hi and scratch[skip] == inf:
-                    new_lo += 1
-                    skip += U(1)
-                while new_lo < new_hi and scratch[skip + U(new_hi - new_lo - 1)] == inf:
-                    new_hi -= 1
-                n = U(new_hi - new_lo)
-                if record is not None:
-                    if keep and new_lo < new_hi:
-                        cuts = record.cuts
-                        cuts[policy_row, 0], cuts[policy_row, 1] = new_lo, new_hi
-                        regular = False
-                        if levels is None:
-                            reject_a, accept_a = reject_a + skip, accept_a + skip
-                            reject_b, accept_b = reject_b + skip, accept_b + skip
-                            up_a, down_a, up_b, down_b, finite = _tally_one(
-                                v, reject_a, accept_a, reject_b, n, whole,
-                                ca0 + tie, ca1 + tie, cb0 + tie, cb1 + tie, scratch, skip,
-                            )  # fmt: skip
-                            regular = (
-                                finite == new_hi - new_lo
-                                and _is_head(down_a) and _is_tail(up_a, finite)
-                                and _is_head(up_b) and _is_tail(down_b, finite)
-                            )  # fmt: skip
-                            if regular:
-                                cuts[policy_row, 2] = new_lo + (down_a & 0xFFFFFFFF)
-                                cuts[policy_row, 3] = new_hi - (up_a & 0xFFFFFFFF)
-                                cuts[policy_row, 4] = new_lo + (up_b & 0xFFFFFFFF)
-                                cuts[policy_row, 5] = new_hi - (down_b & 0xFFFFFFFF)
-                            else:
-                                cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
-                                a, b, m = accept_a - skip, accept_b - skip, n + skip
-                                _codes_one(v, reject_a - skip, a, m, 0, ca0 + tie, ca1 + tie, codes)
-                                _codes_one(v, reject_b - skip, b, m, 1, cb0 + tie, cb1 + tie, codes)
-                        if not regular:
-                            _write_dense(record, policy_row, codes, scratch, skip, n)
-                start = U(here + new_lo)
-                for j in range(n):
-                    v[start + j] = scratch[skip + j]
-            if new_lo >= new_hi:
-                new_lo, new_hi = EMPTY_LO, zero
-            for j in range(U(here + old_lo), U(here + max(old_lo, min(new_lo, old_hi)))):
-                v[j] = inf
-            for j in range(U(here + max(new_hi, min(old_lo, old_hi))), U(here + old_hi)):
-                v[j] = inf
-            lo[row], hi[row] = new_lo, new_hi
-            row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
-            here, below, right = here + length, below + step_a, right + step_b
-            if fair is not None:
-                fair_row, fair_state = fair_row + 1, fair_state + length
-        # The next block has one more row for each ``n_b``.
-        below, row_a = below + step_a, row_a + 1
+                            v[start + j] = scratch[skip + j]
+                if phase == finish_from:
+                    if new_lo >= new_hi:
+                        new_lo, new_hi = EMPTY_LO, zero
+                    for j in range(U(here + old_lo), U(here + max(old_lo, min(new_lo, old_hi)))):
+                        v[j] = inf
+                    for j in range(U(here + max(new_hi, min(old_lo, old_hi))), U(here + old_hi)):
+                        v[j] = inf
+                    lo[row], hi[row] = new_lo, new_hi
+                row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
+                here, below, right = here + length, below + step_a, right + step_b
+                if fair is not None:
+                    fair_row, fair_state = fair_row + 1, fair_state + length
+            # The next block has one more row for each ``n_b``.
+            below, row_a = below + step_a, row_a + 1
+        if levels is not None:
+            if phase == 0:
+                if w.shape[2] <= FEW:
+                    _add_few(staged, w, cost, tie, keep, gaps, scratch, codes)
+                else:
+                    _add_many(
+                        staged, tie, keep, levels.steps[step], levels.first[step],
+                        levels.scale[step], gaps, scratch, codes,
+                    )  # fmt: skip
 
 
 # One pass over several layers ---------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from fairshield.errors import MemoryLimitError
@@ -37,11 +38,14 @@ def check_memory(layout: Layout, n_levels: int, *, record: bool) -> None:
 
 def available_bytes() -> int:
     """Memory this process may still take: what the machine and its control group allow."""
-    limits = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
         limits = [int(fields["MemAvailable"].split()[0]) * 1024]
+    elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    else:
+        limits = [sys.maxsize]  # no way to ask: the allocation itself will have to fail
     group = Path("/sys/fs/cgroup")
     if (group / "memory.max").exists() and (group / "memory.current").exists():
         most = (group / "memory.max").read_text().strip()

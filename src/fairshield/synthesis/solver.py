@@ -119,7 +119,7 @@ class _Induction:
         buffer = self._buffer(-1, int(self.at[-1]) if len(fair.each) else 0)
         set_terminal(
             self.layer, fair, self._record(buffer), self.starts,
-            self.layout.horizon, self.layout.labelled, _scratch(self.layout.horizon),
+            self.layout.horizon, self.layout.labelled, _scratch(self.layout, self.levels),
         )  # fmt: skip
         self.dense.append(buffer.take())
 
@@ -135,7 +135,7 @@ class _Induction:
             back_up(
                 self.layer, self.prices, self.levels, self.stay, fair, self._record(buffer),
                 run.at, run.row_at, self.starts, self.layout.horizon,
-                t_from, t_to, run.first, run.last, _scratch(self.layout.horizon),
+                t_from, t_to, run.first, run.last, _scratch(self.layout, self.levels),
             )  # fmt: skip
 
         if len(runs) == 1:
@@ -241,10 +241,13 @@ class _DenseBuffer:
         return _DenseRows(*taken)
 
 
-def _scratch(horizon: int) -> Scratch:
-    # A row is computed, and read again from any of its states on, in whole vectors.
-    room = horizon + 2 + 2 * LANES
-    return Scratch(np.empty(room), np.empty(room), np.empty((2, room)))
+def _scratch(layout: Layout, levels: Levels | None) -> Scratch:
+    """Room for a row, or with levels for a block, each row in whole vectors."""
+    room = layout.horizon + 2 + 2 * LANES
+    if levels is not None:
+        blocks = range(layout.horizon + 1)
+        room += max(layout.block_states(n) + LANES * layout.block_rows(n) for n in blocks)
+    return Scratch(np.empty(room), np.empty((2, room)), np.empty((2, room)))
 
 
 def _empty_layer(states: int, rows: int, horizon: int) -> Layer:
