@@ -91,7 +91,7 @@ class RowReader:
     """Looks up single states; plain Python, no compiler needed."""
 
     def __init__(self, layout: Layout, table: RowTable) -> None:
-        self._labelled = layout.labelled
+        self.labelled = layout.labelled
         self._starts = [layout.rows_before(t) for t in range(layout.horizon + 2)]
         self._width = int(table.cuts.shape[1])
         self._cuts = np.ascontiguousarray(table.cuts).reshape(-1).data
@@ -103,37 +103,54 @@ class RowReader:
 
     def row(self, t: int, n_a: int, k_a: int, n_b: int) -> int:
         """The row of a state (the formula of :meth:`Layout.row`, without its binomials)."""
-        if self._labelled:
+        if self.labelled:
             pairs = n_a * (n_a + 1) // 2
             before = (t + 2) * pairs - n_a * (n_a + 1) * (2 * n_a + 1) // 6
             return self._starts[t] + before + n_b * (n_a + 1) + k_a
         return self._starts[t] + n_a * (n_a + 1) // 2 + k_a
 
-    def options(
+    def look_up(
         self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
-    ) -> tuple[bool, bool]:
-        """Whether rejecting, and whether accepting, keeps fairness guaranteed.
+    ) -> tuple[bool, bool, int]:
+        """Whether rejecting and whether accepting keeps fairness guaranteed, and the code.
 
-        :meth:`feasible` of both successors; they share a row (group b) or stand in neighbouring
-        rows (group a), so one look-up serves for two.
+        The successors share a row (group b) or stand in neighbouring rows (group a).  The common
+        case, everybody relevant and regular rows, is written out: it is every decision's time.
         """
-        if group == 0:
-            row = self.row(t + 1, n_a + 1, k_a, n_b)
-            after, k_after = row + 1, k_b
+        if self.labelled or self._mark < 0:
+            return self._look_up_any(t, n_a, k_a, n_b, k_b, group)
+        inside = n_a * (n_a + 1) // 2 + k_a
+        at = CUTS_WIDTH * (self._starts[t] + inside)
+        then = CUTS_WIDTH * (self._starts[t + 1] + inside)
+        if group:
+            after, k_after = then, k_b + 1
         else:
-            row = after = self.row(t + 1, n_a, k_a, n_b + 1)
-            k_after = k_b + 1
-        cuts, width, mark = self._cuts, self._width, self._mark
-        at, then = row * width, after * width
-        if mark < 0 or cuts[at + 2] == mark or cuts[then + 2] == mark:
-            return self._alive(row, k_b), self._alive(after, k_after)
-        return cuts[at] <= k_b < cuts[at + 1], cuts[then] <= k_after < cuts[then + 1]
+            then += CUTS_WIDTH * (n_a + 1)
+            after, k_after = then + CUTS_WIDTH, k_b
+        cuts, mark = self._cuts, self._mark
+        if cuts[at + 2] == mark or cuts[then + 2] == mark or cuts[after + 2] == mark:
+            return self._look_up_any(t, n_a, k_a, n_b, k_b, group)
+        can_reject = cuts[then] <= k_b < cuts[then + 1]
+        can_accept = cuts[after] <= k_after < cuts[after + 1]
+        if not cuts[at] <= k_b < cuts[at + 1]:
+            code = 0
+        elif group:
+            code = -1 if k_b < cuts[at + 4] else 1 if k_b >= cuts[at + 5] else 0
+        else:
+            code = 1 if k_b < cuts[at + 2] else -1 if k_b >= cuts[at + 3] else 0
+        return can_reject, can_accept, code
+
+    def _look_up_any(
+        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+    ) -> tuple[bool, bool, int]:
+        in_a, in_b = 1 - group, group
+        can_reject = self.feasible(t + 1, n_a + in_a, k_a, n_b + in_b, k_b)
+        can_accept = self.feasible(t + 1, n_a + in_a, k_a + in_a, n_b + in_b, k_b + in_b)
+        return can_reject, can_accept, self.code(t, n_a, k_a, n_b, k_b, group)
 
     def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
         """Whether fairness can be guaranteed from this state, whatever comes."""
-        return self._alive(self.row(t, n_a, k_a, n_b), k_b)
-
-    def _alive(self, row: int, k_b: int) -> bool:
+        row = self.row(t, n_a, k_a, n_b)
         at = row * self._width
         lo = self._cuts[at]
         if not lo <= k_b < self._cuts[at + 1]:

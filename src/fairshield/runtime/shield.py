@@ -17,7 +17,7 @@ from fairshield.errors import (
     WindowOverError,
 )
 from fairshield.policy import Policy
-from fairshield.runtime.step import Decision, Why, check_request, verdict
+from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
 
 
 class Batch(NamedTuple):
@@ -112,7 +112,8 @@ class Shield:
         """Whether the property is certain to hold at the horizon, whatever comes."""
         if self._pending is None:
             return self.policy.reader.feasible(self._t, *self._at)
-        counted = self._counted(self._pending)
+        pending = self._pending
+        counted = _after(self._at, self._index[pending.group], pending.accepted)
         return all(self.policy.reader.feasible(self._t, *at) for at in (self._at, counted))
 
     # Deciding -------------------------------------------------------------------------------
@@ -121,18 +122,14 @@ class Shield:
         """The final decision on one person; it is counted at once."""
         g = self._index.get(group, -1)
         t = self._t
-        if (
-            g < 0
-            or not 0.0 <= cost < math.inf
-            or t >= self.policy.horizon
-            or self._pending is not None
-        ):
+        if g < 0 or not 0.0 <= cost < math.inf or t >= self._horizon or self._pending is not None:
             self._refuse(group, cost)
         proposed = bool(proposed)
         at = self._at
         accepted, why = verdict(self.policy, t, *at, g, proposed, cost)
-        decision = Decision(t, group, proposed, cost, accepted, why, at, why is not Why.LOST)
-        return self._count(decision)
+        decision = Decision(t, group, proposed, cost, accepted, why, at, why is not LOST)
+        self._count(decision, g)
+        return decision
 
     def observe(self, decision: Decision, *, outcome: bool) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
@@ -148,7 +145,8 @@ class Shield:
                 )
             )
         if bool(outcome) == self.policy.prop.relevant_outcome:
-            self._at = self._counted(self._pending)
+            at, pending = self._at, self._pending
+            self._at = _after(at, self._index[pending.group], pending.accepted)
         self._pending = None
 
     def decide_many(
@@ -187,7 +185,7 @@ class Shield:
         g = self._index[group]
         accepted, why = verdict(self.policy, self._t, *self._at, g, bool(proposed), cost)
         return Decision(
-            self._t, group, bool(proposed), cost, accepted, why, self._at, why is not Why.LOST
+            self._t, group, bool(proposed), cost, accepted, why, self._at, why is not LOST
         )
 
     def record(self, advice: Decision, *, final: bool) -> Decision:
@@ -203,24 +201,17 @@ class Shield:
         decision = advice
         if bool(final) != advice.accepted:
             decision = advice._replace(accepted=bool(final), why=Why.HUMAN)
-        counted = self._count(decision)
-        return counted._replace(guaranteed=self.guaranteed)
+        self._count(decision, self._index[decision.group])
+        return decision._replace(guaranteed=self.guaranteed)
 
     # Counting -------------------------------------------------------------------------------
 
-    def _count(self, decision: Decision) -> Decision:
+    def _count(self, decision: Decision, g: int) -> None:
         self._t += 1
-        if self.policy.labelled:
+        if self.policy.reader.labelled:
             self._pending = decision
         else:
-            self._at = self._counted(decision)
-        return decision
-
-    def _counted(self, decision: Decision) -> tuple[int, int, int, int]:
-        n_a, k_a, n_b, k_b = self._at
-        if self._index[decision.group] == 0:
-            return n_a + 1, k_a + decision.accepted, n_b, k_b
-        return n_a, k_a, n_b + 1, k_b + decision.accepted
+            self._at = _after(self._at, g, decision.accepted)
 
     def _refuse(self, group: Group, cost: float) -> None:
         """Raise the error for a request that :meth:`decide` cannot answer."""
@@ -230,3 +221,11 @@ class Shield:
             )
         check_request(self.policy, self._t, group, cost)
         raise unknown_group(group, self.policy.groups)
+
+
+def _after(at: tuple[int, int, int, int], group: int, accepted: bool) -> tuple[int, int, int, int]:
+    """Counters after one more relevant person."""
+    n_a, k_a, n_b, k_b = at
+    if group:
+        return n_a, k_a, n_b + 1, k_b + accepted
+    return n_a + 1, k_a + accepted, n_b, k_b

@@ -30,6 +30,10 @@ class Why(Enum):
     """A person decided otherwise than advised."""
 
 
+# Looking up a member of an enumeration takes longer than looking up a row.
+_CHEAPEST, _FORCED, LOST = Why.CHEAPEST, Why.FORCED, Why.LOST
+
+
 class Decision(NamedTuple):
     """The answer to one request.
 
@@ -94,17 +98,20 @@ def verdict(
 ) -> tuple[bool, Why]:  # fmt: skip
     """Whether to accept, and why, after ``t`` decisions with these counters since the start."""
     reader = policy.reader
-    can_reject, can_accept = reader.options(t, n_a, k_a, n_b, k_b, group)
-    if can_accept != can_reject:
-        # A person who turns out irrelevant leaves the counters as they are.
-        lost = policy.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b)
-        return can_accept, Why.LOST if lost else Why.FORCED
-    if not can_accept or (policy.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b)):
-        return proposed, Why.LOST
-    code = reader.code(t, n_a, k_a, n_b, k_b, group)
-    if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
-        return not proposed, Why.CHEAPEST
-    return proposed, Why.CHEAPEST
+    can_reject, can_accept, code = reader.look_up(t, n_a, k_a, n_b, k_b, group)
+    if can_accept is can_reject is True:
+        if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
+            accepted = not proposed
+        else:
+            accepted = proposed
+        why = _CHEAPEST
+    else:
+        accepted = proposed if can_accept == can_reject else can_accept
+        why = LOST if can_accept == can_reject else _FORCED
+    # A person who turns out irrelevant leaves the counters as they are.
+    if reader.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b):
+        why = LOST
+    return accepted, why
 
 
 def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> float:

@@ -85,7 +85,7 @@ class _Induction:
         self.problem, self.wanted, self.workers = problem, record, workers
         self.at, self.row_at = layout.block_starts, layout.block_row_starts
         self.starts = layout.layer_starts
-        self.layers = _layers_per_pass(layout)
+        self.layers = _layers_per_pass(layout, workers)
         blocks = range(layout.horizon + 1)
         halo = self.layers * max(map(layout.block_states, blocks))
         halo_rows = self.layers * max(map(layout.block_rows, blocks))
@@ -166,7 +166,7 @@ class _Induction:
         overwrites them at the same time; so they are copied, and worked out twice.
         """
         last = self.layout.horizon + 1
-        if self.workers == 1 or t < 4 * self.workers * layers:
+        if self.workers == 1 or t < 2 * self.workers * layers:
             return [_Run(0, last, self.at, self.row_at)]
         work = np.empty(t + 1)
         block_work(self.layer, self.row_at, t + 1, work)
@@ -256,9 +256,12 @@ def _empty_layer(states: int, rows: int, horizon: int) -> Layer:
     return Layer(values, np.full(rows, EMPTY_LO), np.zeros(rows, np.int64))
 
 
-def _layers_per_pass(layout: Layout) -> int:
+def _layers_per_pass(layout: Layout, workers: int) -> int:
+    """Layers that a wavefront takes through the cache at once."""
     block = 8 * max(map(layout.block_states, range(layout.horizon + 1)))
-    return int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
+    fit = int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
+    # Workers go over as many of their neighbour's blocks again as there are layers.
+    return fit if workers == 1 else max(min(fit, layout.horizon // (8 * workers)), 1)
 
 
 def _prices(problem: Problem) -> Prices:
