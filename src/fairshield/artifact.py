@@ -67,12 +67,13 @@ def read_artifact(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]
             )
         file.seek(_PREFIX.size)
         header = file.read(length)
-    try:
-        data = json.loads(header)
-        entries = data.pop("arrays")
-        return data, {e["name"]: _map_array(source, _PREFIX.size + length, e) for e in entries}
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"{source}: its header is not understood ({error!r})") from error
+        # Mapped while open: another process may put a new file in its place meanwhile.
+        try:
+            data = json.loads(header)
+            entries = data.pop("arrays")
+            return data, {e["name"]: _map_array(file, _PREFIX.size + length, e) for e in entries}
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError(f"{source}: its header is not understood ({error!r})") from error
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
@@ -150,7 +151,7 @@ def _sync_directory(path: Path) -> None:
 def _read_prefix(file: BinaryIO, source: Path) -> tuple[int, bytes]:
     """Length of the header and digest of the content."""
     prefix = file.read(_PREFIX.size)
-    size = source.stat().st_size
+    size = os.fstat(file.fileno()).st_size
     if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
         what = "not a fairshield policy" if size else "empty"
         raise ArtifactError(
@@ -174,11 +175,11 @@ def _digest_of(file: BinaryIO) -> bytes:
     return digest.digest()
 
 
-def _map_array(source: Path, base: int, entry: dict[str, Any]) -> NDArray[Any]:
+def _map_array(file: BinaryIO, base: int, entry: dict[str, Any]) -> NDArray[Any]:
     if entry["type"] not in _TYPES:
         raise ValueError(f"array {entry['name']!r} has the unknown type {entry['type']!r}")
     shape, dtype = tuple(int(n) for n in entry["shape"]), np.dtype(entry["type"])
     if 0 in shape:
         return np.empty(shape, dtype)
     offset = base + int(entry["offset"])
-    return np.memmap(source, dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)
+    return np.memmap(file, dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)

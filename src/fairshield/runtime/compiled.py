@@ -6,7 +6,6 @@ together.  Loaded on first use, because it needs the compiler.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import group_name, unknown_group
 from fairshield.errors import InvalidValueError
+from fairshield.inputs.columns import costs_of, flags
 from fairshield.policy import CUTS_WIDTH, Policy
-from fairshield.records import as_flag
 
 Ints = NDArray[np.int64]
 # Nothing is allocated here, and counting references to the tables would take most of the time.
@@ -224,22 +223,14 @@ def encode_requests(
     """Checked requests; every fault is found before anything is decided."""
     group = _group_numbers(policy, np.asarray(groups))
     n = len(group)
-    said = _flags(proposed, "proposed", n)
-    given = np.asarray(costs, np.float64)
-    if given.shape not in ((), (n,)):
-        raise InvalidValueError(f"costs has shape {given.shape}, expected ({n},) or one number")
-    wrong = np.flatnonzero(~((given >= 0.0) & (given < math.inf)))
-    if len(wrong):
-        bad = given.reshape(-1)[wrong[0]]
-        raise InvalidValueError(f"costs[{wrong[0]}] is {bad}: a cost must be finite and at least 0")
+    said, price = flags(proposed, "proposed", n), costs_of(costs, n)
     relevant = np.ones(n, np.bool_)
     if policy.labelled:
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
-        relevant = _flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
-    levels = np.searchsorted(policy.edges, given, side="left").astype(np.int16)
-    # One cost for all stays one number until here.
-    return Requests(group, said, np.full(n, levels, np.int16), np.full(n, given), relevant)
+        relevant = flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
+    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int16)
+    return Requests(group, said, levels, price, relevant)
 
 
 def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
@@ -249,12 +240,3 @@ def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
     if not known.all():
         raise unknown_group(group_name(groups[~known][0]), policy.groups)
     return is_second.view(np.int8)
-
-
-def _flags(values: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:
-    array = np.asarray(values)
-    if array.shape != (n,):
-        raise InvalidValueError(f"{name} has shape {array.shape}, expected ({n},)")
-    if array.dtype == np.bool_:
-        return array
-    return np.array([as_flag(value) for value in array.tolist()], np.bool_)

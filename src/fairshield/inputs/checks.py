@@ -1,0 +1,113 @@
+"""Rules that the numbers of an input model obey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.counts import Group, group_name
+from fairshield.errors import InvalidValueError
+from fairshield.records import as_cost, as_flag
+
+Floats = NDArray[np.float64]
+Outcomes = Mapping[Any, float]
+"""P(outcome = 1), keyed by group, (group, proposed) or (group, proposed, cost)."""
+
+_SUM_TOLERANCE = 1e-9
+
+
+def frozen(values: ArrayLike) -> Floats:
+    """A copy that cannot be written to."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def check_levels(levels: Floats, edges: Floats) -> None:
+    """Levels rise; the edge of each lies between it and the next."""
+    if levels.ndim != 1 or not len(levels) or edges.shape != levels.shape:
+        raise InvalidValueError("an input model needs at least one cost level, each with an edge")
+    for level in levels.tolist():
+        as_cost(level)
+    if not (np.diff(levels) > 0).all() or not (np.diff(edges) > 0).all():
+        raise InvalidValueError(f"cost levels and edges must rise, got {levels.tolist()}")
+    if (edges < levels).any() or (edges[:-1] >= levels[1:]).any():
+        raise InvalidValueError(
+            f"the edge of a cost level lies between it and the next level, got edges "
+            f"{edges.tolist()} for levels {levels.tolist()}"
+        )
+
+
+def check_probs(probs: Floats, groups: tuple[Group, ...], n_levels: int) -> None:
+    """Finite, not negative, and 1 in all."""
+    if probs.shape != (2, 2, n_levels):
+        raise InvalidValueError(
+            f"probs must have shape (2, 2, {n_levels}): group, proposal, cost level; "
+            f"got {probs.shape}"
+        )
+    bad = np.argwhere(~(probs >= 0.0) | ~np.isfinite(probs))
+    if len(bad):
+        g, r, level = bad[0]
+        raise InvalidValueError(
+            f"probability of ({groups[g]!r}, {bool(r)}, cost level {level}) is "
+            f"{probs[g, r, level]}: probabilities are finite and at least 0"
+        )
+    total = float(probs.sum())
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise InvalidValueError(
+            f"probabilities sum to {total:.12g}, they must sum to 1: add what is missing or divide "
+            "each by the sum"
+        )
+
+
+def check_outcomes(outcomes: Floats, shape: tuple[int, ...]) -> None:
+    """Probabilities, one for each request."""
+    if outcomes.shape != shape:
+        raise InvalidValueError(f"outcomes must have shape {shape}, got {outcomes.shape}")
+    if not ((outcomes >= 0.0) & (outcomes <= 1.0)).all():
+        bad = outcomes[~((outcomes >= 0.0) & (outcomes <= 1.0))][0]
+        raise InvalidValueError(f"P(outcome = 1) must lie between 0 and 1, got {bad}")
+
+
+def checked_key(key: Any) -> tuple[Group, bool, float]:
+    """A key ``(group, proposed, cost)`` of a table."""
+    try:
+        group, proposed, cost = key
+    except (TypeError, ValueError):
+        raise InvalidValueError(
+            f"a table maps (group, proposed, cost) to a probability, got the key {key!r}"
+        ) from None
+    return group_name(group), as_flag(proposed), as_cost(cost)
+
+
+def outcome_array(outcomes: Outcomes, groups: tuple[Group, ...], levels: Floats) -> Floats:
+    """P(outcome = 1) for every request; the most specific key wins."""
+    array = np.full((2, 2, len(levels)), np.nan)
+    by_length = sorted(
+        outcomes.items(), key=lambda kv: len(kv[0]) if isinstance(kv[0], tuple) else 1
+    )
+    for key, p in by_length:
+        group, *rest = key if isinstance(key, tuple) else (key,)
+        if group not in groups:
+            raise InvalidValueError(f"outcomes name group {group!r}, the model has {groups}")
+        where: tuple[Any, ...] = (groups.index(group),)
+        if rest:
+            where += (int(as_flag(rest[0])),)
+        if len(rest) == 2:
+            at = np.flatnonzero(levels == as_cost(rest[1]))
+            if not len(at):
+                raise InvalidValueError(
+                    f"outcomes name cost {rest[1]}, the model has {levels.tolist()}"
+                )
+            where += (int(at[0]),)
+        array[where] = float(p)
+    if np.isnan(array).any():
+        g, r, level = np.argwhere(np.isnan(array))[0]
+        raise InvalidValueError(
+            f"no P(outcome = 1) for ({groups[g]!r}, {bool(r)}, {levels[level]:g}): give one per "
+            "group, or per (group, proposed), or per (group, proposed, cost)"
+        )
+    return array

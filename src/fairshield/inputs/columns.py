@@ -1,0 +1,74 @@
+"""A user's columns (arrays, lists, pandas, polars, Arrow) as checked numpy arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.errors import InvalidValueError
+from fairshield.records import as_flag
+
+Floats = NDArray[np.float64]
+
+
+def column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """One-dimensional ``values``."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    return array
+
+
+def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
+    """``length`` decisions or outcomes, however they were written."""
+    given = column(values, name)
+    _check_length(given, name, length)
+    if given.dtype == np.bool_:
+        return given
+    read = np.empty(length, np.bool_)
+    for i, value in enumerate(given.tolist()):
+        try:
+            read[i] = as_flag(value)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{name}[{i}]: {error}") from None
+    return read
+
+
+def costs_of(values: ArrayLike | None, length: int) -> Floats:
+    """``length`` prices; 1 where none are given, one for all where there is one."""
+    given = np.asarray(1.0 if values is None else values)
+    try:
+        costs = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValueError(f"costs must be numbers, got {given.dtype} {given}") from None
+    if costs.ndim:
+        _check_length(column(costs, "costs"), "costs", length)
+    wrong = np.flatnonzero(~((costs >= 0.0) & (costs < math.inf)))
+    if len(wrong):
+        bad = costs.reshape(-1)[wrong[0]]
+        raise InvalidValueError(f"costs[{wrong[0]}] is {bad}: a cost must be finite and at least 0")
+    return np.full(length, costs)
+
+
+def _check_length(given: NDArray[Any], name: str, length: int) -> None:
+    if len(given) != length:
+        raise InvalidValueError(f"{name} has {len(given)} entries, groups has {length}")
+
+
+def cost_levels(costs: Floats, bins: int | None) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Levels, upper edges, and the level of each cost."""
+    top = float(costs.max())
+    if bins is None or top == 0.0:
+        levels, level = np.unique(costs, return_inverse=True)
+        return levels, levels, level
+    if not isinstance(bins, int) or bins < 1:
+        raise InvalidValueError(f"bins must be a whole number of at least 1, or None, got {bins!r}")
+    cuts = np.linspace(0.0, top, bins + 1)[1:-1]
+    used, level = np.unique(np.searchsorted(cuts, costs, side="left"), return_inverse=True)
+    levels = np.bincount(level, weights=costs) / np.bincount(level)
+    edges = np.append(cuts, math.inf)[used]
+    edges[-1] = math.inf
+    return levels, np.maximum(edges, levels), level

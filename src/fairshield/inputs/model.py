@@ -1,0 +1,285 @@
+"""An input model that is the same at every step, and the many ways to come by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairshield.counts import Group, group_name
+from fairshield.errors import InvalidValueError
+from fairshield.inputs.checks import (
+    Floats,
+    Outcomes,
+    check_levels,
+    check_outcomes,
+    check_probs,
+    checked_key,
+    frozen,
+    outcome_array,
+)
+from fairshield.inputs.columns import column, cost_levels, costs_of, flags
+from fairshield.records import Record, read_records
+
+
+@dataclass(frozen=True)
+class InputTable:
+    """The numbers behind an input model, one row per time step (or a single one for all).
+
+    ``levels`` and ``edges``: ``(K,)``; ``probs`` and ``outcomes``: ``(steps, 2, 2, K)``, indexed
+    by step, group, proposal, cost level.  ``outcomes`` is ``None`` if the model has none.
+    """
+
+    groups: tuple[Group, ...]
+    levels: Floats
+    edges: Floats
+    probs: Floats
+    outcomes: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class InputModel:
+    """Distribution of requests, the same at every step.
+
+    Made by :meth:`agnostic`, :meth:`from_table`, :meth:`estimate`, :meth:`from_scores` or
+    :meth:`from_csv`.
+
+    Attributes
+    ----------
+    groups
+        Two names; the first is the paper's group a.
+    levels, edges
+        ``(K,)``: representative cost and upper edge of each cost level, rising.
+    probs
+        ``(2, 2, K)``: probability by group, proposal, cost level; sums to 1.
+    outcomes
+        ``(2, 2, K)``: P(outcome = 1) given the request, or ``None`` if unknown.
+    """
+
+    groups: tuple[Group, ...]
+    levels: Floats
+    probs: Floats
+    outcomes: Floats | None = None
+    edges: Floats | None = None
+
+    def __post_init__(self) -> None:
+        groups = tuple(group_name(g) for g in self.groups)
+        if len(groups) != 2 or groups[0] == groups[1]:
+            raise InvalidValueError(f"an input model needs two different groups, got {groups}")
+        levels = frozen(self.levels)
+        edges = levels if self.edges is None else frozen(self.edges)
+        probs = frozen(self.probs)
+        check_levels(levels, edges)
+        check_probs(probs, groups, len(levels))
+        outcomes = None
+        if self.outcomes is not None:
+            outcomes = frozen(self.outcomes)
+            check_outcomes(outcomes, probs.shape)
+        for name, value in (
+            ("groups", groups),
+            ("levels", levels),
+            ("edges", edges),
+            ("probs", probs),
+            ("outcomes", outcomes),
+        ):
+            object.__setattr__(self, name, value)
+
+    # Ways to make one -----------------------------------------------------------------------
+
+    @classmethod
+    def agnostic(
+        cls,
+        shares: Mapping[Any, float],
+        *,
+        cost: float = 1.0,
+        outcomes: Outcomes | None = None,
+    ) -> InputModel:
+        """Either proposal equally likely in each group, one cost: knows only the group shares.
+
+        Outcomes, if not given, are as likely as not.
+
+        >>> InputModel.agnostic({"a": 0.325, "b": 0.675}).probs[:, :, 0]
+        array([[0.1625, 0.1625],
+               [0.3375, 0.3375]])
+        """
+        groups = tuple(shares)
+        table = {(g, r, cost): shares[g] / 2 for g in groups for r in (False, True)}
+        return cls.from_table(table, outcomes=outcomes or dict.fromkeys(groups, 0.5))
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Mapping[tuple[Any, bool, float], float],
+        *,
+        outcomes: Outcomes | None = None,
+    ) -> InputModel:
+        """From explicit probabilities ``{(group, proposed, cost): probability}``.
+
+        Groups keep the order in which they first appear.
+        """
+        rows = [(*checked_key(key), float(p)) for key, p in table.items()]
+        groups = tuple(dict.fromkeys(g for g, _, _, _ in rows))
+        if len(groups) != 2:
+            raise InvalidValueError(
+                f"the table names {len(groups)} groups {list(groups)}, need exactly two: give a "
+                "group that may appear but is not expected probability 0"
+            )
+        levels = np.unique([c for _, _, c, _ in rows])
+        probs = np.zeros((2, 2, len(levels)))
+        for g, r, c, p in rows:
+            probs[groups.index(g), int(r), np.searchsorted(levels, c)] += p
+        given = None if outcomes is None else outcome_array(outcomes, groups, levels)
+        return cls(groups=groups, levels=levels, probs=probs, outcomes=given)
+
+    @classmethod
+    def estimate(
+        cls,
+        groups: ArrayLike,
+        proposed: ArrayLike,
+        costs: ArrayLike | None = None,
+        outcomes: ArrayLike | None = None,
+        *,
+        bins: int | None = None,
+        smoothing: float = 1.0,
+        names: Sequence[Any] | None = None,
+    ) -> InputModel:
+        """From recorded requests, as arrays, lists or pandas, polars or Arrow columns.
+
+        Parameters
+        ----------
+        groups, proposed, costs, outcomes
+            One entry per request; ``costs`` defaults to 1, ``outcomes`` to unknown.
+        bins
+            Equal-width cost bins, each represented by its mean cost; ``None`` keeps every
+            distinct cost as a level of its own.
+        smoothing
+            Imaginary people added to each (group, proposal), spread evenly over its cost levels;
+            half of them have outcome 1.
+        names
+            The two groups, in order; needed if the records show only one of them.
+        """
+        who = [group_name(g) for g in column(groups, "groups").tolist()]
+        if not who:
+            raise InvalidValueError("no records to estimate from: give at least one request")
+        said = flags(proposed, "proposed", len(who)).astype(np.int64)
+        price = costs_of(costs, len(who))
+        two = (
+            tuple(map(group_name, names)) if names is not None else tuple(sorted(set(who), key=str))
+        )
+        if len(two) != 2:
+            raise InvalidValueError(
+                f"the records show {len(two)} groups {list(two)[:5]}, need exactly two: name them "
+                "with names=(first, second)"
+            )
+        strangers = sorted(set(map(str, who)) - set(map(str, two)))
+        if strangers:
+            raise InvalidValueError(f"records of groups {strangers} that are not among {two}")
+        if not 0.0 <= smoothing < math.inf:
+            raise InvalidValueError(f"smoothing must be a finite number >= 0, got {smoothing!r}")
+        group = np.array([two.index(g) for g in who])
+        levels, edges, level = cost_levels(price, bins)
+        cells = (2, 2, len(levels))
+        people = np.zeros(cells)
+        np.add.at(people, (group, said, level), 1.0)
+        people += smoothing / len(levels)
+        given = None
+        if outcomes is not None:
+            positive = np.zeros(cells)
+            np.add.at(positive, (group, said, level), flags(outcomes, "outcomes", len(who)))
+            positive += smoothing / len(levels) / 2
+            seen = people > 0
+            given = np.divide(positive, people, out=np.full(cells, 0.5), where=seen)
+        return cls(
+            groups=two, levels=levels, probs=people / people.sum(), outcomes=given, edges=edges
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        groups: ArrayLike,
+        outcomes: ArrayLike | None = None,
+        *,
+        threshold: float = 0.5,
+        cost: Literal["confidence", "constant"] = "confidence",
+        bins: int | None = 10,
+        smoothing: float = 1.0,
+        names: Sequence[Any] | None = None,
+    ) -> InputModel:
+        """From a classifier's scores: accept where ``score >= threshold``.
+
+        ``cost="confidence"`` prices overruling at ``|score - threshold|``, in ``bins`` cost levels
+        (``None``: every distinct cost); ``cost="constant"`` at 1.  The other parameters are those
+        of :meth:`estimate`.
+        """
+        score = column(scores, "scores").astype(np.float64)
+        if not np.isfinite(score).all():
+            bad = int(np.flatnonzero(~np.isfinite(score))[0])
+            raise InvalidValueError(f"scores[{bad}] is {score[bad]}: scores must be finite")
+        if cost not in ("confidence", "constant"):
+            raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {cost!r}")
+        constant = cost == "constant"
+        return cls.estimate(
+            groups,
+            score >= threshold,
+            None if constant else np.abs(score - threshold),
+            outcomes,
+            bins=None if constant else bins,
+            smoothing=smoothing,
+            names=names,
+        )
+
+    @classmethod
+    def from_csv(cls, path: str | Path, **options: Any) -> InputModel:
+        """From a CSV with columns ``group``, ``proposed`` and, if present, ``cost``, ``outcome``.
+
+        ``options`` are those of :meth:`estimate`.
+        """
+        with Path(path).open(newline="", encoding="utf-8") as lines:
+            records = list(read_records(lines, "csv"))
+        return cls.from_records(records, **options)
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], **options: Any) -> InputModel:
+        """From records with fields ``group``, ``proposed`` and perhaps ``cost``, ``outcome``."""
+        if not records:
+            raise InvalidValueError("no records to estimate from: give at least one request")
+        labelled = not any(r.missing("outcome") for r in records)
+        return cls.estimate(
+            [r.group() for r in records],
+            [r.flag("proposed") for r in records],
+            [r.cost() for r in records],
+            [r.flag("outcome") for r in records] if labelled else None,
+            **options,
+        )
+
+    # What others ask ------------------------------------------------------------------------
+
+    def table(self, horizon: int) -> InputTable:
+        """The same numbers at every step."""
+        assert self.edges is not None  # set in __post_init__
+        given = None if self.outcomes is None else self.outcomes[None]
+        return InputTable(self.groups, self.levels, self.edges, self.probs[None], given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; :func:`inputs_from_dict` is the inverse, exact to the bit."""
+        assert self.edges is not None
+        return {
+            "groups": list(self.groups),
+            "levels": self.levels.tolist(),
+            "edges": [None if e == math.inf else e for e in self.edges.tolist()],
+            "probs": self.probs.tolist(),
+            "outcomes": None if self.outcomes is None else self.outcomes.tolist(),
+        }
+
+    def __str__(self) -> str:
+        shares = ", ".join(
+            f"{g} {share:.3g}" for g, share in zip(self.groups, self.probs.sum((1, 2)), strict=True)
+        )
+        n = len(self.levels)
+        return f"{shares}; " + (f"cost {self.levels[0]:g}" if n == 1 else f"{n} cost levels")

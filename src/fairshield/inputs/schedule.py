@@ -1,0 +1,92 @@
+"""An input model that changes over the window, and input models in files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairshield.counts import Group
+from fairshield.errors import InvalidValueError
+from fairshield.inputs.model import InputModel, InputTable
+
+
+@dataclass(frozen=True, eq=False)
+class InputSchedule:
+    """An input model that changes over the window: ``(model, number of steps)`` in order.
+
+    The last model also covers whatever steps remain.
+
+    >>> morning = InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> evening = InputModel.agnostic({"a": 0.1, "b": 0.9})
+    >>> InputSchedule([(morning, 60), (evening, 40)]).table(100).probs.shape
+    (100, 2, 2, 1)
+    """
+
+    parts: Sequence[tuple[InputModel, int]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if not self.parts:
+            raise InvalidValueError("a schedule needs at least one (model, steps) pair")
+        for model, steps in self.parts:
+            if model.groups != self.groups:
+                raise InvalidValueError(
+                    f"models of a schedule must name the same groups in the same order, got "
+                    f"{self.groups} and {model.groups}"
+                )
+            if steps < 1:
+                raise InvalidValueError(f"a part of a schedule lasts at least 1 step, got {steps}")
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of all its models."""
+        return self.parts[0][0].groups
+
+    def table(self, horizon: int) -> InputTable:
+        """One row per step; the levels are those of all models together."""
+        models = [model for model, steps in self.parts for _ in range(steps)][:horizon]
+        models += [self.parts[-1][0]] * (horizon - len(models))
+        widest: dict[float, float] = {}
+        for model, _ in self.parts:
+            assert model.edges is not None
+            for level, edge in zip(model.levels.tolist(), model.edges.tolist(), strict=True):
+                widest[level] = max(edge, widest.get(level, edge))
+        levels = np.array(sorted(widest))
+        edges = np.array([widest[level] for level in levels.tolist()])
+        # Where a level of one model lies in the cell of another's, the cell ends halfway to it.
+        overlap = edges[:-1] >= levels[1:]
+        edges[:-1][overlap] = ((levels[:-1] + levels[1:]) / 2)[overlap]
+        probs = np.zeros((horizon, 2, 2, len(levels)))
+        labelled = all(model.outcomes is not None for model, _ in self.parts)
+        outcomes = np.full(probs.shape, 0.5) if labelled else None
+        for t, model in enumerate(models):
+            at = np.searchsorted(levels, model.levels)
+            probs[t][:, :, at] = model.probs
+            if outcomes is not None and model.outcomes is not None:
+                outcomes[t][:, :, at] = model.outcomes
+        return InputTable(self.groups, levels, edges, probs, outcomes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; :func:`inputs_from_dict` is the inverse."""
+        return {"schedule": [[model.to_dict(), steps] for model, steps in self.parts]}
+
+    def __str__(self) -> str:
+        return " then ".join(f"{model} ({steps} steps)" for model, steps in self.parts)
+
+
+def inputs_from_dict(data: Mapping[str, Any]) -> InputModel | InputSchedule:
+    """The input model that ``to_dict`` described."""
+    if "schedule" in data:
+        parts = [(inputs_from_dict(model), int(steps)) for model, steps in data["schedule"]]
+        return InputSchedule([(m, n) for m, n in parts if isinstance(m, InputModel)])
+    return InputModel(
+        groups=tuple(data["groups"]),
+        levels=np.array(data["levels"]),
+        probs=np.array(data["probs"]),
+        outcomes=None if data["outcomes"] is None else np.array(data["outcomes"]),
+        edges=np.array([math.inf if e is None else e for e in data["edges"]]),
+    )

@@ -1,0 +1,34 @@
+r"""What must hold at the horizon: a predicate of the counters, decided in integers.
+
+A property is data.  It never looks at inputs, costs or policies, nor does it know its horizon;
+every other layer asks it one question, :meth:`Property.holds`.  With group rates
+:math:`r_g = k_g / n_g` (accepted over seen) and a bound :math:`\kappa = p/q`, demographic parity
+
+.. math:: |k_a / n_a - k_b / n_b| \le p / q \iff q\,|k_a n_b - k_b n_a| \le p\, n_a n_b
+
+is a comparison of integers, because ``0.8 - 0.7 <= 0.1`` is false in floating point and every
+misjudged tie overrules somebody for nothing.
+
+A property of your own is a frozen dataclass with one method::
+
+    @dataclass(frozen=True)
+    class Quota(Property, kind="quota"):
+        most: int
+
+        def fair(self, a, b):
+            return abs(a.accepted - b.accepted) <= self.most
+"""
+
+from fairshield.spec.base import Count as Count
+from fairshield.spec.base import LinearProperty as LinearProperty
+from fairshield.spec.base import Number as Number
+from fairshield.spec.base import Property as Property
+from fairshield.spec.base import Undefined as Undefined
+from fairshield.spec.base import exact as exact
+from fairshield.spec.base import property_from_dict as property_from_dict
+from fairshield.spec.properties import BoundedRates as BoundedRates
+from fairshield.spec.properties import DemographicParity as DemographicParity
+from fairshield.spec.properties import DisparateImpact as DisparateImpact
+from fairshield.spec.properties import EqualOpportunity as EqualOpportunity
+from fairshield.spec.properties import PredictiveEquality as PredictiveEquality
+from fairshield.spec.properties import ShareParity as ShareParity

@@ -1,0 +1,225 @@
+"""The properties of the paper, and their neighbours, each a few integer inequalities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairshield.errors import InvalidValueError
+from fairshield.spec.base import Count, Inequality, LinearProperty, Number, Undefined, exact
+
+
+@dataclass(frozen=True)
+class _Bounded(LinearProperty):
+    """A linear property with one bound."""
+
+    bound: Fraction
+
+    def __init__(
+        self, bound: Number, *, min_support: int = 0, undefined: Undefined = "bias-0"
+    ) -> None:
+        object.__setattr__(self, "bound", exact(bound, "bound", most=self._most()))
+        object.__setattr__(self, "min_support", min_support)
+        object.__setattr__(self, "undefined", undefined)
+        self.__post_init__()
+
+    def _most(self) -> int | None:
+        return 1
+
+    @property
+    def limit(self) -> float:
+        return float(self.bound)
+
+    @property
+    def coefficient(self) -> int:
+        return max(self.bound.numerator, self.bound.denominator)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ≤ {self.bound}"
+
+
+@dataclass(frozen=True, init=False)
+class _DifferenceOfRates(_Bounded):
+    r""":math:`|k_a/n_a - k_b/n_b| \le \kappa`."""
+
+    difference_of_rates: ClassVar[bool] = True
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        even, slack = a.accepted * n_b * q, a.seen * n_b * p
+        return (a.seen * q, even + slack), (-a.seen * q, slack - even)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        binds = self._binds(a, b)
+        return np.where(binds, abs(_rate(a) - _rate(b)), 0.0)
+
+    def _binds(self, a: Count, b: Count) -> Any:
+        unseen = 0 if self.undefined == "rate-0" else 1
+        least = max(self.min_support, unseen)
+        return (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
+
+
+@dataclass(frozen=True, init=False)
+class DemographicParity(_DifferenceOfRates, kind="demographic-parity"):
+    """Acceptance rates differ by at most ``bound``.
+
+    >>> prop = DemographicParity("0.1")
+    >>> prop.holds(Counts({"a": (10, 8), "b": (10, 7)}))
+    True
+    """
+
+
+@dataclass(frozen=True, init=False)
+class EqualOpportunity(_DifferenceOfRates, kind="equal-opportunity"):
+    """True-positive rates differ by at most ``bound``: only people with outcome 1 count."""
+
+    relevant_outcome: ClassVar[bool | None] = True
+
+
+@dataclass(frozen=True, init=False)
+class PredictiveEquality(_DifferenceOfRates, kind="predictive-equality"):
+    """False-positive rates differ by at most ``bound``: only people with outcome 0 count."""
+
+    relevant_outcome: ClassVar[bool | None] = False
+
+
+@dataclass(frozen=True, init=False)
+class ShareParity(_Bounded, kind="share-parity"):
+    r"""Accepted people split evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`.
+
+    The bilingual team: ``ShareParity("0.1")`` keeps the two languages within a tenth of the team.
+    """
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        few, many = a.accepted * (q - p), a.accepted * (q + p)
+        return (q - p + 0 * a.seen, many), (-(q + p) + 0 * a.seen, -few)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        team = np.asarray(a.accepted) + b.accepted
+        support = np.minimum(a.seen, b.seen) >= self.min_support
+        gap = abs(np.asarray(a.accepted, dtype=float) - b.accepted) / np.maximum(team, 1)
+        return np.where(support, gap, 0.0)
+
+
+@dataclass(frozen=True, init=False)
+class DisparateImpact(_Bounded, kind="disparate-impact"):
+    r"""The ratio of acceptance rates is bounded.
+
+    Two-sided (default), ``DisparateImpact("0.8")`` is the four-fifths rule: each rate is at least
+    0.8 of the other.  With ``two_sided=False`` it is the paper's ratio,
+    :math:`r_a / r_b \le` bound, where the first declared group is ``a`` and the bound may exceed 1.
+    Rates that are both zero are fair; a positive rate against a zero one is not.
+    """
+
+    two_sided: bool
+
+    def __init__(
+        self,
+        bound: Number,
+        *,
+        two_sided: bool = True,
+        min_support: int = 0,
+        undefined: Undefined = "bias-0",
+    ) -> None:
+        object.__setattr__(self, "two_sided", two_sided)
+        super().__init__(bound, min_support=min_support, undefined=undefined)
+
+    def _most(self) -> int | None:
+        return 1 if self.two_sided else None
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        p, q = self.bound.as_integer_ratio()
+        in_a = a.accepted * n_b  # the rate in a times n_a n_b; that in b is k_b n_a
+        if self.two_sided:
+            return (a.seen * p, in_a * q), (-a.seen * q, -in_a * p)
+        return ((-a.seen * p, -in_a * q),)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        rate_a, rate_b = _rate(a), _rate(b)
+        low, high = np.minimum(rate_a, rate_b), np.maximum(rate_a, rate_b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.two_sided:
+                bias = np.where(high > 0, 1.0 - low / high, 0.0)
+            else:
+                bias = np.where(rate_a > 0, rate_a / rate_b, 0.0)
+        least = max(self.min_support, 0 if self.undefined == "rate-0" else 1)
+        binds = (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
+        return np.where(binds, bias, 0.0)
+
+    @property
+    def limit(self) -> float:
+        return float(1 - self.bound) if self.two_sided else float(self.bound)
+
+    def __str__(self) -> str:
+        if self.two_sided:
+            return f"disparate impact ≥ {self.bound}"
+        return f"disparate impact (first to second) ≤ {self.bound}"
+
+
+@dataclass(frozen=True, init=False)
+class BoundedRates(LinearProperty, kind="bounded-rates"):
+    r"""Each group's acceptance rate lies in ``[lower, upper]`` (bounded welfare).
+
+    ``min_support`` defaults to the paper's :math:`N = \lceil 1/(u - l) \rceil`, from which on an
+    accepted count with a rate inside the interval always exists.
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    def __init__(
+        self,
+        lower: Number,
+        upper: Number,
+        *,
+        min_support: int | None = None,
+        undefined: Undefined = "bias-0",
+    ) -> None:
+        low, high = exact(lower, "lower", most=1), exact(upper, "upper", most=1)
+        if not low < high:
+            raise InvalidValueError(
+                f"lower must be below upper, got [{low}, {high}]: widen the interval"
+            )
+        support = math.ceil(1 / (high - low)) if min_support is None else min_support
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "min_support", support)
+        object.__setattr__(self, "undefined", undefined)
+        self.__post_init__()
+
+    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+        (p, q), (r, s) = self.lower.as_integer_ratio(), self.upper.as_integer_ratio()
+        none = 0 * a.seen
+        return (
+            (none - q, -n_b * p + none),
+            (none + s, n_b * r + none),
+            (none, a.accepted * q - a.seen * p),  # the rate in a does not depend on k_b
+            (none, a.seen * r - a.accepted * s),
+        )
+
+    def bias(self, a: Count, b: Count) -> Any:
+        support = np.minimum(a.seen, b.seen) >= self.min_support
+        outside = np.maximum(self._outside(a), self._outside(b))
+        return np.where(support, outside, 0.0)
+
+    def _outside(self, g: Count) -> Any:
+        rate = _rate(g)
+        gap = np.maximum(float(self.lower) - rate, rate - float(self.upper))
+        seen = np.asarray(g.seen) > (-1 if self.undefined == "rate-0" else 0)
+        return np.where(seen, np.maximum(gap, 0.0), 0.0)
+
+    @property
+    def coefficient(self) -> int:
+        return max(self.lower.denominator, self.upper.denominator)
+
+    def __str__(self) -> str:
+        return f"rates in [{self.lower}, {self.upper}]"
+
+
+def _rate(g: Count) -> Any:
+    return np.asarray(g.accepted, dtype=float) / np.maximum(g.seen, 1)
