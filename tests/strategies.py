@@ -67,10 +67,11 @@ class Branching(fs.Property, kind="tests-branching"):
 
 # Properties ---------------------------------------------------------------------------------
 
-AWKWARD = [Fraction(0), Fraction(1), Fraction(1, 10), Fraction(1, 3), Fraction("0.1234567")]
+AWKWARD = [Fraction(1, 10), Fraction(1, 3), Fraction("0.1234567"), Fraction(0), Fraction(1)]
 bounds = st.sampled_from(AWKWARD) | st.fractions(0, 1, max_denominator=12)
+supports = st.sampled_from([0, 0, 0, 1, 2, 3])
 options = st.fixed_dictionaries(
-    {"min_support": st.integers(0, 3), "undefined": st.sampled_from(["bias-0", "rate-0"])}
+    {"min_support": supports, "undefined": st.sampled_from(["bias-0", "rate-0"])}
 )
 
 
@@ -93,9 +94,9 @@ two_sided = {
     fs.ShareParity: _bounded(fs.ShareParity),
     fs.DisparateImpact: _bounded(fs.DisparateImpact),
     fs.BoundedRates: bounded_rates(),
-    Quota: st.builds(Quota, st.integers(0, 3), min_support=st.integers(0, 2)),
-    NotThatMany: st.builds(NotThatMany, st.integers(0, 4), min_support=st.integers(0, 2)),
-    Branching: st.builds(Branching, st.integers(0, 3), min_support=st.integers(0, 2)),
+    Quota: st.builds(Quota, st.integers(0, 2), min_support=supports),
+    NotThatMany: st.builds(NotThatMany, st.integers(0, 4), min_support=supports),
+    Branching: st.builds(Branching, st.integers(0, 2), min_support=supports),
 }
 one_sided = st.builds(
     lambda bound, given: fs.DisparateImpact(bound, two_sided=False, **given),
@@ -116,12 +117,21 @@ plain_properties = st.one_of(*two_sided.values(), one_sided)
 labelled_properties = st.one_of(*labelled.values())
 symmetric_properties = st.one_of(*two_sided.values(), *labelled.values())
 properties = plain_properties | labelled_properties
+# Most unfair counters are past mending at these horizons, so that an early checkpoint forbids
+# nothing new; not so for these.
+mendable_properties = st.one_of(
+    two_sided[NotThatMany],
+    two_sided[Quota],
+    labelled[NotThatManyQualified],
+    st.builds(fs.DemographicParity, st.fractions("1/4", "2/3", max_denominator=7)),
+)
 
 
 # Input models -------------------------------------------------------------------------------
 
-LEVELS = (0.0, 0.25, 1.0, 2.5)
-CHANCES = (0.0, 0.25, 0.5, 1.0)
+# The first ones are those an example is shrunk to, so they are the ones that matter most.
+LEVELS = (1.0, 0.25, 2.5, 0.0)
+CHANCES = (0.5, 0.25, 1.0, 0.0)
 
 
 @st.composite
@@ -129,9 +139,10 @@ def input_models(draw: st.DrawFn, max_levels: int = 2, binned: bool = False) -> 
     """One or several cost levels, impossible requests and groups, outcomes certain or not."""
     levels = sorted(draw(st.sets(st.sampled_from(LEVELS), min_size=1, max_size=max_levels)))
     n = 4 * len(levels)
-    weights = np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), float)
+    weight = st.sampled_from([1, 1, 2, 3, 4, 0])
+    weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)), float)
     weights = weights.reshape(2, 2, len(levels))
-    absent = draw(st.sampled_from([None, None, None, 0, 1]))
+    absent = draw(st.sampled_from([None] * 8 + [0, 1]))
     if absent is not None:
         weights[absent] = 0.0
     if not weights.any():
@@ -223,6 +234,12 @@ def starts(draw: st.DrawFn, most: int = 5) -> fs.Counts:
     return fs.Counts({g: (n, draw(st.integers(0, n))) for g, n in seen.items()})
 
 
+def _checkpoints(horizon: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """At least one that is not the end, if there is room."""
+    points = st.sets(st.integers(1, max(horizon - 1, 1)), min_size=1, max_size=2)
+    return points.map(lambda chosen: tuple(sorted(chosen)))
+
+
 @st.composite
 def specs(
     draw: st.DrawFn,
@@ -240,13 +257,12 @@ def specs(
         models = input_models(max_levels, binned=True)
         if scheduled:
             models = models | schedules(max_levels)
-    points = st.sets(st.integers(1, horizon), max_size=2).map(lambda s: tuple(sorted(s)))
     return Spec(
         draw(props),
         draw(models),
         horizon,
         draw(starts()) if from_start else fs.Counts.zero(GROUPS),
-        draw(points) if checkpointed and draw(st.booleans()) else (),
+        draw(_checkpoints(horizon)) if checkpointed and draw(st.booleans()) else (),
     )
 
 

@@ -5,7 +5,7 @@ Byte by byte (little-endian; also in docs/format.md)::
     0   8   magic  b"FSHIELD\n"
     8   4   format version, uint32
     12  4   header length H, uint32
-    16  32  SHA-256 of everything from byte 48 to the end
+    16  32  SHA-256 of bytes 0 to 15 and of everything from byte 48 to the end
     48  H   header, UTF-8 JSON: provenance, and name, type, shape, offset of each array
     ..      arrays, each at a multiple of 64 bytes from the start, zero-padded between
 
@@ -32,9 +32,10 @@ from fairshield.errors import ArtifactError
 
 MAGIC = b"FSHIELD\n"
 FORMAT_VERSION = 1
-_PREFIX = struct.Struct("<8sII32s")
+_HEAD = struct.Struct("<8sII")
+_PREFIX = _HEAD.size + hashlib.sha256().digest_size
 _ALIGN = 64
-_TYPES = {"|u1", "<u2", "|i1", "<i2", "<i8", "<f8"}
+_TYPES = {"|u1", "<u2", "|i1", "<i2", "<i4", "<i8", "<f8"}
 
 
 Arrays = dict[str, NDArray[Any]]
@@ -45,11 +46,12 @@ def write_artifact(
 ) -> str:
     """Write ``data`` and ``arrays`` to ``path``, atomically; returns the SHA-256 digest (hex)."""
     header, tables = _header(data, arrays)
-    digest = hashlib.sha256()
+    head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(header))
+    digest = hashlib.sha256(head)
     for chunk in _body(header, tables):
         digest.update(chunk)
     with _replacing(Path(path)) as file:
-        file.write(_PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), digest.digest()))
+        file.write(head + digest.digest())
         for chunk in _body(header, tables):
             file.write(chunk)
     return digest.hexdigest()
@@ -65,13 +67,13 @@ def read_artifact(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]
                 f"{source}: the content does not match its SHA-256 digest: the file is truncated "
                 "or corrupted; synthesise it again or restore a copy"
             )
-        file.seek(_PREFIX.size)
+        file.seek(_PREFIX)
         header = file.read(length)
         # Mapped while open: another process may put a new file in its place meanwhile.
         try:
             data = json.loads(header)
             entries = data.pop("arrays")
-            return data, {e["name"]: _map_array(file, _PREFIX.size + length, e) for e in entries}
+            return data, {e["name"]: _map_array(file, _PREFIX + length, e) for e in entries}
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(f"{source}: its header is not understood ({error!r})") from error
 
@@ -100,7 +102,7 @@ def _header(
         {**data, "arrays": entries}, ensure_ascii=False, separators=(",", ":"), allow_nan=False
     ).encode()
     # Spaces after the JSON put the first array at a multiple of 64.
-    return text.ljust(_padded(_PREFIX.size + len(text)) - _PREFIX.size), tables
+    return text.ljust(_padded(_PREFIX + len(text)) - _PREFIX), tables
 
 
 def _body(header: bytes, arrays: list[NDArray[Any]]) -> Iterator[bytes | memoryview]:
@@ -150,26 +152,30 @@ def _sync_directory(path: Path) -> None:
 
 def _read_prefix(file: BinaryIO, source: Path) -> tuple[int, bytes]:
     """Length of the header and digest of the content."""
-    prefix = file.read(_PREFIX.size)
+    prefix = file.read(_PREFIX)
     size = os.fstat(file.fileno()).st_size
-    if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
+    if len(prefix) < _PREFIX or not prefix.startswith(MAGIC):
         what = "not a fairshield policy" if size else "empty"
         raise ArtifactError(
             f"{source} is {what} ({size} bytes, begins with {prefix[:8]!r}, expected {MAGIC!r})"
         )
-    _, version, length, digest = _PREFIX.unpack(prefix)
-    if version > FORMAT_VERSION:
+    _, version, length = _HEAD.unpack(prefix[: _HEAD.size])
+    digest = prefix[_HEAD.size :]
+    if not 1 <= version <= FORMAT_VERSION:
         raise ArtifactError(
             f"{source} has format version {version}, this library reads up to {FORMAT_VERSION}: "
-            "upgrade fairshield"
+            "upgrade fairshield, if the file is whole"
         )
-    if _PREFIX.size + length > size:
+    if _PREFIX + length > size:
         raise ArtifactError(f"{source} is truncated: {size} bytes, its header alone needs more")
     return length, digest
 
 
 def _digest_of(file: BinaryIO) -> bytes:
-    digest = hashlib.sha256()
+    """What the digest should be."""
+    file.seek(0)
+    digest = hashlib.sha256(file.read(_HEAD.size))
+    file.seek(_PREFIX)
     while chunk := file.read(1 << 20):
         digest.update(chunk)
     return digest.digest()

@@ -57,7 +57,7 @@ class Counts(Mapping[Group, GroupCount[int]]):
         return len(self._by_group)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._by_group.items()))
+        return hash(frozenset(self._by_group.items()))
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{g!r}: ({c.seen}, {c.accepted})" for g, c in self._by_group.items())
@@ -87,6 +87,11 @@ def group_name(value: Any) -> Group:
     )
 
 
+def is_whole(value: object) -> bool:
+    """Whether ``value`` is an integer, of numpy's kinds too, and not a truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _checked(group: Group, count: tuple[Any, Any]) -> GroupCount[int]:
     try:
         seen, accepted = count
@@ -95,7 +100,7 @@ def _checked(group: Group, count: tuple[Any, Any]) -> GroupCount[int]:
             f"counts of group {group!r} must be a pair (seen, accepted), got {count!r}"
         ) from None
     for name, value in (("seen", seen), ("accepted", accepted)):
-        if not isinstance(value, Integral):
+        if not is_whole(value):
             raise InvalidValueError(
                 f"{name} of group {group!r} must be a whole number, got {value!r}"
             )

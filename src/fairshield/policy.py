@@ -78,6 +78,12 @@ class RowTable:
         return int(sum(a.nbytes for a in arrays))
 
 
+def code_type(n_levels: int) -> type[np.signedinteger[Any]]:
+    """The smallest type for codes up to ``n_levels`` of either sign, and one value to spare."""
+    types: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
+    return next(t for t in types if n_levels <= np.iinfo(t).max)
+
+
 def make_rows(cuts: Array, rows: Ints, starts: Ints, codes: Array) -> RowTable:
     """A table from its ``cuts`` and its dense rows, in order of their numbers."""
     if cuts.shape[1] == BARE_WIDTH:

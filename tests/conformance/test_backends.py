@@ -20,6 +20,7 @@ from strategies import (
     Spec,
     finely_priced_models,
     labelled_properties,
+    mendable_properties,
     plain_properties,
     positions,
     specs,
@@ -85,6 +86,11 @@ class BackendConformance:
         | specs(labelled_properties, horizons=(7, 9), max_levels=2)
     )
     def test_longer_windows_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
+        solved_as_by_the_reference(solve, spec)
+
+    @settings(shared_fixture, max_examples=50)
+    @given(spec=specs(mendable_properties, horizons=(2, 8)).filter(lambda s: s.checkpoints))
+    def test_checkpoints_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
         solved_as_by_the_reference(solve, spec)
 
     @settings(shared_fixture, max_examples=30)

@@ -12,8 +12,12 @@ from fairshield.synthesis import kernels
 
 def test_the_kernel_is_compiled_once_for_policies_of_one_kind(even: fs.InputModel) -> None:
     # Compilation takes seconds, a synthesis of this size a thousandth of one.
+    # A kind is: with or without outcomes, with or without checkpoints.
     policies = []
-    fs.synthesize(fs.DemographicParity("0.1"), even, horizon=5)
+    for prop in (fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1")):
+        for checkpoints in ((), (2,)):
+            fs.synthesize(prop, even, horizon=5, checkpoints=checkpoints)
+        fs.synthesize(prop, even, horizon=5, spread=2.0)  # also computes values without decisions
     before = len(kernels.back_up.signatures)
     schedule = fs.InputSchedule([(even, 2), (even, 3)])
     for prop in (fs.DemographicParity("0.2"), fs.EqualOpportunity("0.2"), fs.ShareParity(0)):
@@ -32,7 +36,7 @@ def test_the_kernel_is_compiled_once_for_policies_of_one_kind(even: fs.InputMode
     assert len(compiled.decide_stream.signatures) == before
 
 
-def test_one_process_needs_one_signature() -> None:
+def test_one_process_needs_one_signature_for_each_kind() -> None:
     code = """
 import fairshield as fs
 from fairshield.synthesis import kernels
@@ -40,6 +44,6 @@ even = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 for prop in (fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1"), fs.BoundedRates(0, "0.9")):
     for horizon in (3, 8):
         fs.synthesize(prop, even, horizon=horizon)
-assert len(kernels.back_up.signatures) == 1, kernels.back_up.signatures
+assert len(kernels.back_up.signatures) == 2, kernels.back_up.signatures
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -245,9 +245,12 @@ def test_columns_of_a_batch_are_equally_long(shield: fs.Shield) -> None:
         lambda: shield.decide_many(["a", "b"], [True]),
         lambda: shield.decide_many(["a", "b"], [True, True, True]),
         lambda: shield.decide_many(["a", "b"], [True, True], [1.0, 1.0, 1.0]),
-        lambda: shield.decide_many(["a", "b"], [[True, True]]),
     ):
-        refused(shield, fs.InvalidValueError, "expected (2,)", call=call)
+        refused(shield, fs.InvalidValueError, "groups has 2", call=call)
+    refused(
+        shield, fs.InvalidValueError, "one-dimensional",
+        call=lambda: shield.decide_many(["a", "b"], [[True, True]]),
+    )  # fmt: skip
 
 
 def test_values_of_a_batch_are_checked(shield: fs.Shield) -> None:

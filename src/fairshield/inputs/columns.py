@@ -37,13 +37,17 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
     return read
 
 
+def numbers(values: NDArray[Any], name: str) -> Floats:
+    """``values`` as floating-point numbers."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(f"{name} must be numbers: {error}") from None
+
+
 def costs_of(values: ArrayLike | None, length: int) -> Floats:
     """``length`` prices; 1 where none are given, one for all where there is one."""
-    given = np.asarray(1.0 if values is None else values)
-    try:
-        costs = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InvalidValueError(f"costs must be numbers, got {given.dtype} {given}") from None
+    costs = numbers(np.asarray(1.0 if values is None else values), "costs")
     if costs.ndim:
         _check_length(column(costs, "costs"), "costs", length)
     wrong = np.flatnonzero(~((costs >= 0.0) & (costs < math.inf)))

@@ -23,7 +23,7 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import column, cost_levels, costs_of, flags
+from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers
 from fairshield.records import Record, read_records
 
 
@@ -176,9 +176,11 @@ class InputModel:
                 f"the records show {len(two)} groups {list(two)[:5]}, need exactly two: name them "
                 "with names=(first, second)"
             )
-        strangers = sorted(set(map(str, who)) - set(map(str, two)))
+        strangers = [g for g in dict.fromkeys(who) if g not in two]
         if strangers:
-            raise InvalidValueError(f"records of groups {strangers} that are not among {two}")
+            raise InvalidValueError(
+                f"records of groups {strangers[:5]} that are not among the names {two}"
+            )
         if not 0.0 <= smoothing < math.inf:
             raise InvalidValueError(f"smoothing must be a finite number >= 0, got {smoothing!r}")
         group = np.array([two.index(g) for g in who])
@@ -217,7 +219,7 @@ class InputModel:
         (``None``: every distinct cost); ``cost="constant"`` at 1.  The other parameters are those
         of :meth:`estimate`.
         """
-        score = column(scores, "scores").astype(np.float64)
+        score = numbers(column(scores, "scores"), "scores")
         if not np.isfinite(score).all():
             bad = int(np.flatnonzero(~np.isfinite(score))[0])
             raise InvalidValueError(f"scores[{bad}] is {score[bad]}: scores must be finite")

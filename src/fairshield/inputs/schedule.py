@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairshield.counts import Group
+from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.model import InputModel, InputTable
 
@@ -38,8 +38,10 @@ class InputSchedule:
                     f"models of a schedule must name the same groups in the same order, got "
                     f"{self.groups} and {model.groups}"
                 )
-            if steps < 1:
-                raise InvalidValueError(f"a part of a schedule lasts at least 1 step, got {steps}")
+            if not is_whole(steps) or steps < 1:
+                raise InvalidValueError(
+                    f"a part of a schedule lasts a whole number of steps, at least 1, got {steps!r}"
+                )
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -48,7 +50,9 @@ class InputSchedule:
 
     def table(self, horizon: int) -> InputTable:
         """One row per step; the levels are those of all models together."""
-        models = [model for model, steps in self.parts for _ in range(steps)][:horizon]
+        models: list[InputModel] = []
+        for model, steps in self.parts:
+            models += [model] * min(steps, horizon - len(models))
         models += [self.parts[-1][0]] * (horizon - len(models))
         widest: dict[float, float] = {}
         for model, _ in self.parts:

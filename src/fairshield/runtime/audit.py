@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
-from numbers import Integral
 from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError, UnknownGroupError
 from fairshield.policy import Policy
 from fairshield.records import Record
@@ -267,15 +266,11 @@ def _agreed(name: str, given: Any, of_policy: Any) -> Any:
 
 
 def _check_points(horizon: int | None, checkpoints: tuple[int, ...]) -> None:
-    if horizon is not None and not (_whole(horizon) and horizon >= 1):
+    if horizon is not None and not (is_whole(horizon) and horizon >= 1):
         raise InvalidValueError(f"horizon must be a whole number of at least 1, got {horizon!r}")
     for point in checkpoints:
-        if not _whole(point) or point < 1 or point > (horizon or point):
+        if not is_whole(point) or point < 1 or point > (horizon or point):
             most = "" if horizon is None else f" to the horizon {horizon}"
             raise InvalidValueError(
                 f"checkpoints must be whole numbers from 1{most}, got {point!r}"
             )
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

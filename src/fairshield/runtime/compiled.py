@@ -47,7 +47,7 @@ class Requests(NamedTuple):
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
-    levels: NDArray[np.int16]
+    levels: NDArray[np.int32]
     costs: NDArray[np.float64]
     relevant: NDArray[np.bool_]
 
@@ -229,7 +229,7 @@ def encode_requests(
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
         relevant = flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
-    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int16)
+    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int32)
     return Requests(group, said, levels, price, relevant)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount
+from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 
 Undefined = Literal["bias-0", "rate-0"]
@@ -51,14 +51,21 @@ class Property(ABC):
     def __init_subclass__(cls, kind: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if kind:
+            taken = Property._registry.get(kind, cls)
+            # A class of the same name may be defined anew, as when a notebook cell is run again.
+            if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise InvalidValueError(
+                    f"the kind {kind!r} is taken by {taken.__qualname__}: choose another"
+                )
             cls.kind = kind
             Property._registry[kind] = cls
 
     def __post_init__(self) -> None:
-        if not isinstance(self.min_support, int) or self.min_support < 0:
+        if not is_whole(self.min_support) or self.min_support < 0:
             raise InvalidValueError(
                 f"min_support must be a whole number of at least 0, got {self.min_support!r}"
             )
+        object.__setattr__(self, "min_support", int(self.min_support))
         if self.undefined not in ("bias-0", "rate-0"):
             raise InvalidValueError(
                 f"undefined must be 'bias-0' or 'rate-0', got {self.undefined!r}"
@@ -75,7 +82,7 @@ class Property(ABC):
 
     def bias(self, a: Count, b: Count) -> Any:
         """How unfair the counters are, as floats for reports; fair means ``bias <= limit``."""
-        return 1.0 - np.asarray(self._decide(a, b), dtype=float)
+        return 1.0 - self.holds_array(a, b)
 
     @property
     def limit(self) -> float:
@@ -114,7 +121,7 @@ class Property(ABC):
         arrays = self._exact_arrays(*a, *b)
         try:
             fair = self._decide(GroupCount(*arrays[:2]), GroupCount(*arrays[2:]))
-        except ValueError:
+        except (TypeError, ValueError):
             # A user's property may branch on its counters; then ask it about one state at a time.
             each = np.frompyfunc(
                 lambda *n: self._decide(GroupCount(*n[:2]), GroupCount(*n[2:])), 4, 1
@@ -125,7 +132,7 @@ class Property(ABC):
 
     def _exact_arrays(self, *counters: Any) -> list[NDArray[Any]]:
         arrays = [np.asarray(x) for x in counters]
-        largest = max(int(x.max(initial=0)) for x in arrays)
+        largest = max(int(x.max(initial=1)) for x in arrays)
         # Two products of a coefficient and two counters are added at most.
         fits = 2 * self.coefficient * largest * largest < 2**62
         return [x.astype(np.int64 if fits else object) for x in arrays]
@@ -188,9 +195,11 @@ class LinearProperty(Property):
         return verdict
 
     def fair_interval(self, a: Count, n_b: Any) -> tuple[Any, Any]:
-        n_a, k_a, n_b = self._exact_arrays(*a, n_b)
-        shape = np.broadcast_shapes(n_a.shape, k_a.shape, n_b.shape)
-        lo, hi = np.zeros(shape, n_b.dtype), np.broadcast_to(n_b, shape) + 1
+        shape = np.broadcast_shapes(*(np.shape(x) for x in (*a, n_b)))
+        # Without dimensions, an array of Python integers would decay into one of them.
+        n_a, k_a, n_b = map(np.atleast_1d, self._exact_arrays(*a, n_b))
+        room = np.broadcast_to(n_b, shape or (1,)) + 1
+        lo, hi = np.zeros_like(room), room
         seen = self._defined(GroupCount(n_a, k_a), GroupCount(n_b, 0))
         for alpha, beta in self.inequalities(seen[0], seen[1].seen):
             divisor = np.where(alpha == 0, 1, abs(alpha))
@@ -199,8 +208,9 @@ class LinearProperty(Property):
             lo, hi = np.maximum(lo, down), np.minimum(hi, up)
             hi = np.where((alpha == 0) & (beta < 0), 0, hi)
         free = (n_a < self.min_support) | (n_b < self.min_support)
-        lo, hi = np.where(free, 0, lo), np.where(free, n_b + 1, hi)
-        return lo.astype(np.int64), np.maximum(hi, lo).astype(np.int64)
+        lo, hi = np.where(free, 0, np.minimum(lo, room)), np.where(free, room, np.maximum(hi, 0))
+        lo, hi = lo.astype(np.int64).reshape(shape), hi.astype(np.int64).reshape(shape)
+        return lo, np.maximum(hi, lo)
 
 
 def property_from_dict(data: Mapping[str, Any]) -> Property:

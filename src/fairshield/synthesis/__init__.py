@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from numbers import Integral
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairshield._version import __version__
-from fairshield.counts import Counts, unknown_group
+from fairshield.counts import Counts, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
@@ -35,7 +34,7 @@ def synthesize(
     *,
     horizon: int,
     start: Counts | None = None,
-    checkpoints: tuple[int, ...] = (),
+    checkpoints: Iterable[int] = (),
     spread: float = 1.0,
     backend: Backend = "auto",
     threads: int | None = None,
@@ -81,11 +80,11 @@ def synthesize(
     >>> round(policy.expected_cost, 6)
     2.587138
     """
-    horizon, start, checkpoints, spread = _checked(inputs, horizon, start, checkpoints, spread)
+    horizon, start, points, spread = _checked(inputs, horizon, start, checkpoints, spread)
     _check_backend(backend)
     labelled = prop.relevant_outcome is not None
     check_memory(Layout(horizon, labelled), _n_levels(inputs), record=True)
-    problem = make_problem(prop, inputs, horizon, start, checkpoints, _rise(spread, horizon))
+    problem = make_problem(prop, inputs, horizon, start, points, _rise(spread, horizon))
     value, rows = _solve(problem, backend, threads, progress, record=True)
     if rows is None:
         raise _infeasible(problem, start)
@@ -94,7 +93,7 @@ def synthesize(
         inputs=inputs,
         horizon=horizon,
         start=start,
-        checkpoints=checkpoints,
+        checkpoints=points,
         expected_cost=value,
         least_cost=value,
         edges=np.array(problem.table.edges),
@@ -107,7 +106,7 @@ def synthesize(
         return policy
     from fairshield.evaluate import evaluate
 
-    plain = make_problem(prop, inputs, horizon, start, checkpoints)
+    plain = make_problem(prop, inputs, horizon, start, points)
     least, _ = _solve(plain, backend, threads, None, record=False)
     return replace(policy, expected_cost=evaluate(policy).cost, least_cost=least)
 
@@ -121,6 +120,8 @@ def cost_to_go(
     ``spread`` these are the risen costs it was planned with.
     """
     left = policy.horizon - decided
+    if not 0 <= decided <= policy.horizon:
+        raise InvalidValueError(f"{decided} decisions do not fit a window of {policy.horizon}")
     if decided in (*policy.checkpoints, policy.horizon) and not policy.prop.holds(counts):
         return math.inf
     if left == 0:
@@ -181,10 +182,10 @@ def _checked(
     inputs: InputModel | InputSchedule,
     horizon: int,
     start: Counts | None,
-    checkpoints: tuple[int, ...],
+    checkpoints: Iterable[int],
     spread: float,
 ) -> tuple[int, Counts, tuple[int, ...], float]:
-    if not _is_whole(horizon) or horizon < 1:
+    if not is_whole(horizon) or horizon < 1:
         raise InvalidValueError(
             f"horizon must be a whole number of at least 1, got {horizon!r}: it is the number of "
             "decisions after which the property must hold"
@@ -195,21 +196,18 @@ def _checked(
         if group not in inputs.groups:
             raise unknown_group(group, inputs.groups)
     start = Counts({g: start[g] for g in inputs.groups})
-    for point in checkpoints:
-        if not _is_whole(point) or not 1 <= point <= horizon:
+    points = tuple(checkpoints)
+    for point in points:
+        if not is_whole(point) or not 1 <= point <= horizon:
             raise InvalidValueError(
                 f"checkpoints must be whole numbers from 1 to the horizon {horizon}, got {point!r}"
             )
-    earlier = tuple(sorted({int(p) for p in checkpoints} - {horizon}))
+    earlier = tuple(sorted({int(p) for p in points} - {horizon}))
     if not 1.0 <= spread < math.inf:
         raise InvalidValueError(
             f"spread must be a finite number of at least 1 (1: do not spread), got {spread!r}"
         )
     return horizon, start, earlier, float(spread)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _check_backend(backend: str) -> None:

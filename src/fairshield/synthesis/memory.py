@@ -6,8 +6,11 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from fairshield.errors import MemoryLimitError
 from fairshield.layout import Layout
+from fairshield.policy import code_type
 
 _DENSE_SHARE = 0.5
 """Share of states that rows of policies with several cost levels store (measured: below 0.45)."""
@@ -20,7 +23,7 @@ def estimate_bytes(layout: Layout, n_levels: int, *, record: bool) -> int:
         cut = 1 if layout.horizon < 254 else 2
         total += layout.n_rows * cut * (6 if n_levels == 1 else 2)
         if n_levels > 1:
-            code = 1 if n_levels < 127 else 2
+            code = np.dtype(code_type(n_levels)).itemsize
             # Codes of both groups, held twice while they are put in order.
             total += int(4 * code * _DENSE_SHARE * layout.n_states) + 32 * layout.n_rows
     return total

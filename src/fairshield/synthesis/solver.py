@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.layout import Layout
-from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable, make_rows
+from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type, make_rows
 from fairshield.synthesis.kernels import (
     EMPTY_LO,
     LANES,
@@ -98,7 +98,7 @@ class _Induction:
         # The largest value marks a dense row, and hi reaches horizon + 1.
         cut_type = np.uint8 if layout.horizon < 254 else np.uint16
         self.cuts = np.zeros((layout.n_rows if record else 0, width), cut_type)
-        self.code_type = np.int8 if problem.n_levels < 127 else np.int16
+        self.code_type = code_type(problem.n_levels)
         self.buffers: dict[int, _DenseBuffer] = {}
         self.dense: list[_DenseRows] = []
 

@@ -5,12 +5,10 @@ Nothing here says that decisions are right, only that there are decisions.
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.counts import is_whole
 from fairshield.errors import ArtifactError
 from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, Policy
 
@@ -45,10 +43,10 @@ def check_structure(policy: Policy) -> None:
 
 
 def _check_window(policy: Policy) -> None:
-    if not _whole(policy.horizon) or policy.horizon < 1:
+    if not is_whole(policy.horizon) or policy.horizon < 1:
         raise _broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
     for point in policy.checkpoints:
-        if not _whole(point) or not 1 <= point <= policy.horizon:
+        if not is_whole(point) or not 1 <= point <= policy.horizon:
             raise _broken(f"checkpoint {point!r} does not lie in 1 … {policy.horizon}")
     if tuple(policy.start) != policy.groups:
         raise _broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")
@@ -58,7 +56,7 @@ def _check_arrays(policy: Policy) -> None:
     rows, n_rows = policy.rows, policy.layout.n_rows
     for name, array, types in (
         ("cuts", rows.cuts, ("uint8", "uint16")),
-        ("dense_codes", rows.dense_codes, ("int8", "int16")),
+        ("dense_codes", rows.dense_codes, ("int8", "int16", "int32")),
         ("dense_rows", rows.dense_rows, ("int64",)),
         ("dense_starts", rows.dense_starts, ("int64",)),
         ("edges", policy.edges, ("float64",)),
@@ -131,10 +129,6 @@ def _check_dense_rows(policy: Policy) -> None:
     if len(bad):
         i = bad[0]
         raise _broken(f"dense row {rows[i]} begins at {starts[i]} of {len(codes)} codes, too late")
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _broken(what: str) -> ArtifactError:
