@@ -442,11 +442,12 @@ def _back_up_block(
                 if phase == finish_from:
                     if new_lo >= new_hi:
                         new_lo, new_hi = EMPTY_LO, zero
-                    for j in range(U(here + old_lo), U(here + max(old_lo, min(new_lo, old_hi)))):
-                        v[j] = inf
-                    for j in range(U(here + max(new_hi, min(old_lo, old_hi))), U(here + old_hi)):
-                        v[j] = inf
-                    lo[row], hi[row] = new_lo, new_hi
+                    if new_lo != old_lo or new_hi != old_hi:
+                        for j in range(old_lo, min(new_lo, old_hi)):
+                            v[U(here + j)] = inf
+                        for j in range(max(new_hi, old_lo), old_hi):
+                            v[U(here + j)] = inf
+                        lo[row], hi[row] = new_lo, new_hi
                 row, row_a, row_b, policy_row = row + 1, row_a + 1, row_b + 1, policy_row + 1
                 here, below, right = here + length, below + step_a, right + step_b
                 if fair is not None:
@@ -512,9 +513,12 @@ def set_terminal(
         for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
             for _ in range(n_a + 1):
                 lo, hi = fair.lo[row], fair.hi[row]
-                for k_b in range(lo, hi):
-                    if not len(each) or each[start + k_b]:
-                        v[start + k_b] = 0.0
+                for k_b in range(U(start + lo), U(start + max(lo, hi))):
+                    v[k_b] = 0.0
+                if len(each):
+                    for k_b in range(lo, hi):
+                        if not each[start + k_b]:
+                            v[start + k_b] = np.inf
                 if lo < hi:
                     layer.lo[row], layer.hi[row] = lo, hi
                     if record is not None:

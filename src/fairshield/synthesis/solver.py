@@ -43,6 +43,8 @@ _LEAST_LAYERS, _MOST_LAYERS = 4, 16
 _WORTH_A_THREAD = 1_000_000
 """States below which another thread costs more than it brings."""
 _CELLS_PER_LEVEL = 64
+_SAME_SPLIT = 0.95
+"""Blocks are shared out anew once the layers have shrunk to this part."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class _Induction:
         cut_type = np.uint8 if layout.horizon < 254 else np.uint16
         self.cuts = np.zeros((layout.n_rows if record else 0, width), cut_type)
         self.code_type = code_type(problem.n_levels)
+        self.split_at, self.parts = math.inf, np.empty(0)
         self.buffers: dict[int, _DenseBuffer] = {}
         self.dense: list[_DenseRows] = []
 
@@ -138,10 +141,10 @@ class _Induction:
                 t_from, t_to, run.first, run.last, _scratch(self.layout, self.levels),
             )  # fmt: skip
 
-        if len(runs) == 1:
-            work(runs[0], buffers[0])
-        else:
-            list(pool.map(work, runs, buffers))
+        others = [pool.submit(work, *job) for job in zip(runs[1:], buffers[1:], strict=True)]
+        work(runs[0], buffers[0])
+        for other in others:
+            other.result()
         self.dense.extend(buffer.take() for buffer in buffers)
 
     def _fair(self, t: int) -> Fair:
@@ -168,11 +171,14 @@ class _Induction:
         last = self.layout.horizon + 1
         if self.workers == 1 or t < 2 * self.workers * layers:
             return [_Run(0, last, self.at, self.row_at)]
-        work = np.empty(t + 1)
-        block_work(self.layer, self.row_at, t + 1, work)
-        share = np.cumsum(work) / work.sum()
-        cuts = [int(np.searchsorted(share, i / self.workers)) for i in range(1, self.workers)]
-        edges = [0, *cuts, last]
+        if t <= _SAME_SPLIT * self.split_at:
+            # Which part of the blocks makes an equal share of work changes slowly with t.
+            work = np.empty(t + 1)
+            block_work(self.layer, self.row_at, t + 1, work)
+            share = np.arange(1, self.workers) / self.workers
+            self.parts = np.searchsorted(np.cumsum(work) / work.sum(), share) / t
+            self.split_at = t
+        edges = [0, *(self.parts * t).astype(int).tolist(), last]
         runs = []
         for i, (first, end) in enumerate(pairwise(edges)):
             places = (self.at, self.row_at) if end == last else self._copy_halo(i, end, layers)
@@ -201,10 +207,15 @@ class _Induction:
             [part.starts + offset for part, offset in zip(self.dense, offsets[:-1], strict=True)]
         )
         codes = np.concatenate([part.codes for part in self.dense])
-        place = np.full(self.layout.n_rows, -1)
-        place[rows] = starts
-        rows = np.flatnonzero(place >= 0)
-        starts = place[rows]
+        if self.cuts.shape[1] == BARE_WIDTH:
+            # Nearly every row is here: cheaper to put each in its place than to sort.
+            place = np.full(self.layout.n_rows, -1)
+            place[rows] = starts
+            rows = np.flatnonzero(place >= 0)
+            starts = place[rows]
+        else:
+            order = np.argsort(rows)
+            rows, starts = rows[order], starts[order]
         lengths = self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0]
         in_order = np.concatenate(([0], np.cumsum(2 * lengths)))
         gathered = np.empty_like(codes)
@@ -261,7 +272,7 @@ def _layers_per_pass(layout: Layout, workers: int) -> int:
     block = 8 * max(map(layout.block_states, range(layout.horizon + 1)))
     fit = int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
     # Workers go over as many of their neighbour's blocks again as there are layers.
-    return fit if workers == 1 else max(min(fit, layout.horizon // (8 * workers)), 1)
+    return fit if workers == 1 else max(min(fit, layout.horizon // (5 * workers)), 1)
 
 
 def _prices(problem: Problem) -> Prices:
