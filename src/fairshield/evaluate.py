@@ -58,38 +58,46 @@ def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -
     cost = np.zeros(policy.horizon)
     overruled = np.zeros((policy.horizon, 2))
     _push_forward(
-        tables(policy), policy.horizon, table.probs, relevant, table.levels, levels, cost, overruled
-    )
+        tables(policy), policy.horizon, policy.layout.block_starts, table.probs, relevant,
+        table.levels, levels, cost, overruled,
+    )  # fmt: skip
     return Evaluation(cost, overruled)
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
+    """Where a state stands in a layer that is kept by blocks, see :mod:`fairshield.layout`."""
+    if labelled:
+        return at[n_a] + (n_a + 1) * (n_b * (n_b + 1) // 2) + k_a * (n_b + 1) + k_b
+    return at[n_a] + k_a * (horizon - n_a + 1) + k_b
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _push_forward(
-    tables: Tables, horizon: int, probs: Floats, relevant: Floats, costs: Floats, levels: Any,
-    cost: Floats, overruled: Floats,
+    tables: Tables, horizon: int, at: Any, probs: Floats, relevant: Floats, costs: Floats,
+    levels: Any, cost: Floats, overruled: Floats,
 ) -> None:  # fmt: skip
-    """Layer by layer; a layer is indexed by ``(n_a, k_a, n_b, k_b)``, ``n_b`` only if labelled."""
-    side = horizon + 1
-    depth = side if tables.labelled else 1
-    here = np.zeros((side, side, depth, side))
-    after = np.zeros((side, side, depth, side))
-    here[0, 0, 0, 0] = 1.0
+    """Layer by layer, in two buffers."""
+    here, after = np.zeros(at[-1]), np.zeros(at[-1])
+    here[0] = 1.0
+    labelled = tables.labelled
     for t in range(horizon):
         i = t if len(probs) > 1 else 0
         for n_a in range(t + 1):
-            for n_b in range(0 if tables.labelled else t - n_a, t - n_a + 1):
-                d = n_b if tables.labelled else 0
+            for n_b in range(0 if labelled else t - n_a, t - n_a + 1):
                 for k_a in range(n_a + 1):
+                    row = _place(labelled, horizon, at, n_a, k_a, n_b, 0)
                     for k_b in range(n_b + 1):
-                        mass = here[n_a, k_a, d, k_b]
+                        mass = here[row + k_b]
                         if mass == 0.0:
                             continue
                         # Leaves the buffer empty for the layer after next.
-                        here[n_a, k_a, d, k_b] = 0.0
+                        here[row + k_b] = 0.0
                         for g in range(2):
-                            in_a, in_b = 1 - g, g
-                            m_a, m_d = n_a + in_a, d + (in_b if tables.labelled else 0)
                             code = look_up(tables, t, n_a, k_a, n_b, k_b, g)
+                            m_a, m_b = n_a + 1 - g, n_b + g
+                            reject = _place(labelled, horizon, at, m_a, k_a, m_b, k_b)
+                            accept = _place(labelled, horizon, at, m_a, k_a + 1 - g, m_b, k_b + g)
                             for r in range(2):
                                 for c in range(len(costs)):
                                     p = mass * probs[i, g, r, c]
@@ -97,10 +105,8 @@ def _push_forward(
                                     if taken != (r == 1):
                                         cost[t] += p * costs[c]
                                         overruled[t, g] += p
-                                    k = k_a + (in_a if taken else 0)
-                                    j = k_b + (in_b if taken else 0)
                                     z = relevant[i, g, r, c]
-                                    after[m_a, k, m_d, j] += p * z
+                                    after[accept if taken else reject] += p * z
                                     if z < 1.0:
-                                        after[n_a, k_a, d, k_b] += p * (1.0 - z)
+                                        after[row + k_b] += p * (1.0 - z)
         here, after = after, here

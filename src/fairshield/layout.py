@@ -93,6 +93,11 @@ class Layout:
         return comb(self.horizon + 4, 4) if self.labelled else comb(self.horizon + 3, 3)
 
     @property
+    def layer_rows(self) -> int:
+        """Rows of the largest layer."""
+        return comb(self.horizon + 3, 3) if self.labelled else comb(self.horizon + 2, 2)
+
+    @property
     def n_states(self) -> int:
         """States visited by a whole backward induction, all layers together."""
         return comb(self.horizon + 5, 5) if self.labelled else comb(self.horizon + 4, 4)

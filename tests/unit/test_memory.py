@@ -28,7 +28,7 @@ fs.synthesize(prop, inputs, horizon=3, spread={spread})
 before = peak()
 fs.synthesize(prop, inputs, horizon=horizon, spread={spread})
 layout = Layout(horizon, prop.relevant_outcome is not None)
-print(peak() - before, estimate_bytes(layout, levels, record=True))
+print(peak() - before, estimate_bytes(layout, levels, record=True, spread={spread} != 1.0))
 """
 
 

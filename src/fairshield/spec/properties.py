@@ -67,8 +67,8 @@ class _DifferenceOfRates(_Bounded):
 class DemographicParity(_DifferenceOfRates, kind="demographic-parity"):
     """Acceptance rates differ by at most ``bound``.
 
-    >>> prop = DemographicParity("0.1")
-    >>> prop.holds(Counts({"a": (10, 8), "b": (10, 7)}))
+    >>> from fairshield import Counts
+    >>> DemographicParity("0.1").holds(Counts({"a": (10, 8), "b": (10, 7)}))
     True
     """
 

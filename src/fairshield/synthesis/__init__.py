@@ -83,7 +83,7 @@ def synthesize(
     horizon, start, points, spread = _checked(inputs, horizon, start, checkpoints, spread)
     _check_backend(backend)
     labelled = prop.relevant_outcome is not None
-    check_memory(Layout(horizon, labelled), _n_levels(inputs), record=True)
+    check_memory(Layout(horizon, labelled), _n_levels(inputs), spread=spread != 1.0)
     problem = make_problem(prop, inputs, horizon, start, points, _rise(spread, horizon))
     value, rows = _solve(problem, backend, threads, progress, record=True)
     if rows is None:

@@ -543,8 +543,8 @@ def block_work(layer: Layer, row_at: Ints, n_blocks: int, out: Floats) -> None:
 
 
 @_jit
-def gather_runs(codes: Any, starts: Ints, out_starts: Ints, out: Any) -> None:
-    """Copy the runs that begin at ``starts`` so that they follow each other in ``out``."""
+def gather_runs(codes: Any, starts: Ints, lengths: Ints, out_starts: Ints, out: Any) -> None:
+    """Copy runs of ``codes`` to their places in ``out``."""
     for i in range(len(starts)):
-        for j in range(out_starts[i + 1] - out_starts[i]):
+        for j in range(lengths[i]):
             out[out_starts[i] + j] = codes[starts[i] + j]

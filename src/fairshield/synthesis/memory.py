@@ -10,28 +10,35 @@ import numpy as np
 
 from fairshield.errors import MemoryLimitError
 from fairshield.layout import Layout
-from fairshield.policy import code_type
+from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, code_type
 
-_DENSE_SHARE = 0.5
-"""Share of states that rows of policies with several cost levels store (measured: below 0.45)."""
+_FIXED = 4_000_000
+"""Threads, scratch rows, and what the allocator keeps."""
 
 
-def estimate_bytes(layout: Layout, n_levels: int, *, record: bool) -> int:
-    """Peak memory of a synthesis: one layer of values and, if recorded, the policy."""
-    total = 8 * layout.layer_states * 5 // 4
+def estimate_bytes(layout: Layout, n_levels: int, *, record: bool, spread: bool = False) -> int:
+    """Peak memory of a synthesis, at most: one layer of values and, if recorded, the policy.
+
+    With several cost levels the codes of all feasible states are held twice while they are put in
+    order; how many states are feasible is not known beforehand, so all are counted.
+    """
+    layer = 8 * layout.layer_states
+    total = _FIXED + layer * 5 // 4 + 80 * layout.layer_rows
     if record:
         cut = 1 if layout.horizon < 254 else 2
-        total += layout.n_rows * cut * (6 if n_levels == 1 else 2)
+        total += layout.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)
         if n_levels > 1:
             code = np.dtype(code_type(n_levels)).itemsize
-            # Codes of both groups, held twice while they are put in order.
-            total += int(4 * code * _DENSE_SHARE * layout.n_states) + 32 * layout.n_rows
+            total += 4 * code * layout.n_states + 40 * layout.n_rows
+    if spread:
+        total += 2 * layer
     return total
 
 
-def check_memory(layout: Layout, n_levels: int, *, record: bool) -> None:
-    """Raise :class:`MemoryLimitError` if the tables would not fit."""
-    need, have = estimate_bytes(layout, n_levels, record=record), available_bytes()
+def check_memory(layout: Layout, n_levels: int, *, spread: bool) -> None:
+    """Raise :class:`MemoryLimitError` if the tables of a policy would not fit."""
+    need = estimate_bytes(layout, n_levels, record=True, spread=spread)
+    have = available_bytes()
     if need > have:
         raise MemoryLimitError(
             f"horizon {layout.horizon} needs about {_human(need)}, and {_human(have)} are "

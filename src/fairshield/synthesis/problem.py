@@ -27,6 +27,8 @@ LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
 LEAST_RELEVANCE = 1e-200
 """Stands for relevance zero: such people sway no plan, yet safety may demand overruling them."""
+NEVER = 1e100
+"""No gain is worth this cost, which only those of relevance zero have."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""
 _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 20
@@ -136,7 +138,8 @@ def make_problem(
         probs, relevant, prices = np.broadcast_arrays(probs, relevant, risen)
     labelled = prop.relevant_outcome is not None
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
-    relevant = np.maximum(relevant, LEAST_RELEVANCE)
+    costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
+    costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
     a, b = inputs.groups
     return Problem(
         prop=prop,
@@ -144,8 +147,8 @@ def make_problem(
         layout=Layout(horizon, labelled),
         start=(start[a], start[b]),
         checkpoints=checkpoints,
-        weights=np.maximum(probs * relevant, LEAST_WEIGHT),
-        costs=np.ascontiguousarray(prices / relevant),
+        weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
+        costs=np.ascontiguousarray(costs),
         stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
     )
 

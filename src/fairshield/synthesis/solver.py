@@ -32,7 +32,7 @@ from fairshield.synthesis.kernels import (
     gather_runs,
     set_terminal,
 )
-from fairshield.synthesis.problem import Problem
+from fairshield.synthesis.problem import NEVER, Problem
 
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
@@ -201,26 +201,16 @@ class _Induction:
 
     def collect(self) -> RowTable:
         """The policy's tables, in row order whatever the threads did."""
-        offsets = np.cumsum([0, *(len(part.codes) for part in self.dense)])
-        rows = np.concatenate([part.rows for part in self.dense])
-        starts = np.concatenate(
-            [part.starts + offset for part, offset in zip(self.dense, offsets[:-1], strict=True)]
-        )
-        codes = np.concatenate([part.codes for part in self.dense])
-        if self.cuts.shape[1] == BARE_WIDTH:
-            # Nearly every row is here: cheaper to put each in its place than to sort.
-            place = np.full(self.layout.n_rows, -1)
-            place[rows] = starts
-            rows = np.flatnonzero(place >= 0)
-            starts = place[rows]
-        else:
-            order = np.argsort(rows)
-            rows, starts = rows[order], starts[order]
-        lengths = self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0]
-        in_order = np.concatenate(([0], np.cumsum(2 * lengths)))
-        gathered = np.empty_like(codes)
-        gather_runs(codes, starts, in_order, gathered)
-        return make_rows(self.cuts, rows, in_order[:-1], gathered)
+        rows = np.sort(np.concatenate([part.rows for part in self.dense]))
+        lengths = 2 * (self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0])
+        starts = np.cumsum(lengths) - lengths
+        codes = np.empty(int(lengths.sum()), self.code_type)
+        while self.dense:
+            # One at a time, so that what has been copied can go.
+            part = self.dense.pop()
+            at = np.searchsorted(rows, part.rows)
+            gather_runs(part.codes, part.starts, lengths[at], starts[at], codes)
+        return make_rows(self.cuts, rows, starts, codes)
 
 
 class _DenseRows(NamedTuple):
@@ -315,7 +305,7 @@ def cost_levels(problem: Problem) -> Levels | None:
     ends = np.concatenate((costs, none + np.inf), axis=2)
     steps = np.stack((ends, paid, left), axis=3).reshape(shape[0], -1, 3)
     # Costs of people who are certainly irrelevant lie far beyond the grid.
-    top = np.max(costs, axis=2, where=costs < 1e100, initial=0.0)
+    top = np.max(costs, axis=2, where=costs < NEVER, initial=0.0)
     cells = _CELLS_PER_LEVEL * problem.n_levels
     scale = np.divide(cells, top, out=np.zeros_like(top), where=top > 0)
     first = np.zeros((*shape[:2], cells + 1), np.int64)
