@@ -124,9 +124,9 @@ def test_a_horizon_that_cannot_fit_is_refused_before_anything_is_allocated(
 def test_little_memory_means_short_horizons(
     even: fs.InputModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 5_000_000)
     fs.synthesize(PARITY, even, horizon=20)
-    with pytest.raises(fs.MemoryLimitError, match="and 1 MB are available"):
+    with pytest.raises(fs.MemoryLimitError, match="and 5 MB are available"):
         fs.synthesize(PARITY, even, horizon=200)
 
 
