@@ -266,6 +266,39 @@ def specs(
     )
 
 
+@st.composite
+def contested_models(draw: st.DrawFn) -> fs.InputModel:
+    """Proposals favour one group, and some people are much cheaper to overrule than others."""
+    cheap = draw(st.sampled_from([0.1, 0.25]))
+    levels = [cheap, 1.0, 2.5][: draw(st.integers(2, 3))]
+    share, skew = (draw(st.sampled_from([0.5, 0.8, 0.95])) for _ in "ab")
+    table = {
+        (g, r, c): (share if g == "a" else 1 - share) * (skew if r == (g == "a") else 1 - skew)
+        for g, r, c in product(GROUPS, (False, True), levels)
+    }
+    given = {key: p / len(levels) for key, p in table.items()}
+    outcomes = {g: draw(st.sampled_from([0.5, 0.25, 1.0])) for g in GROUPS}
+    return fs.InputModel.from_table(given, outcomes=outcomes)
+
+
+def contested_specs(
+    horizons: tuple[int, int] = (7, 9), props: st.SearchStrategy[fs.Property] | None = None
+) -> st.SearchStrategy[Spec]:
+    """Where it pays to overrule cheap people early; in shorter windows that is rare."""
+    loose = st.fractions("1/5", "1/2", max_denominator=10)
+    kinds = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
+    moderate = st.one_of(*(st.builds(kind, loose) for kind in kinds))
+    ratio = st.builds(fs.DisparateImpact, st.fractions("1/2", "4/5", max_denominator=10))
+    part = st.tuples(contested_models(), st.integers(1, 6))
+    changing = st.lists(part, min_size=2, max_size=2).map(fs.InputSchedule)
+    return specs(
+        moderate | ratio if props is None else props,
+        horizons,
+        checkpointed=False,
+        models=contested_models() | changing,
+    )
+
+
 # Streams ------------------------------------------------------------------------------------
 
 COSTS = (0.0, 0.1, 0.25, 0.3, 1.0, 2.5, 3.0, 1e9)

@@ -12,6 +12,8 @@ from fairshield.errors import OutcomePendingError as OutcomePendingError
 from fairshield.errors import UnexpectedOutcomeError as UnexpectedOutcomeError
 from fairshield.errors import UnknownGroupError as UnknownGroupError
 from fairshield.errors import WindowOverError as WindowOverError
+from fairshield.explain import Explanation as Explanation
+from fairshield.explain import explain as explain
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
 from fairshield.policy import Policy as Policy

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (
     Spec,
+    contested_specs,
     finely_priced_models,
     labelled_properties,
     mendable_properties,
@@ -80,10 +81,11 @@ class BackendConformance:
     def test_short_windows_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
         solved_as_by_the_reference(solve, spec)
 
-    @settings(shared_fixture, max_examples=15)
+    @settings(shared_fixture, max_examples=20)
     @given(
         spec=specs(plain_properties, horizons=(9, 14), max_levels=3)
         | specs(labelled_properties, horizons=(7, 9), max_levels=2)
+        | contested_specs()
     )
     def test_longer_windows_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
         solved_as_by_the_reference(solve, spec)

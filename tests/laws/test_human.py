@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Request, Spec, labelled_properties, plain_properties, run, specs, streams
+from strategies import Request, Spec, mendable_properties, run, specs, streams
 
 import fairshield as fs
+
+any_specs = specs() | specs(mendable_properties, horizons=(2, 5))
+unpaced = specs(checkpointed=False) | specs(mendable_properties, (2, 5), checkpointed=False)
 
 
 def overrule(shield: fs.Shield, request: Request) -> tuple[fs.Decision, fs.Decision]:
@@ -15,7 +18,7 @@ def overrule(shield: fs.Shield, request: Request) -> tuple[fs.Decision, fs.Decis
     return advice, shield.record(advice, final=not advice.accepted)
 
 
-@given(specs(), st.data())
+@given(any_specs, st.data())
 def test_going_against_advice_loses_the_guarantee_exactly_if_it_was_forced(
     spec: Spec, data: st.DataObject
 ) -> None:
@@ -30,7 +33,7 @@ def test_going_against_advice_loses_the_guarantee_exactly_if_it_was_forced(
     assert final.accepted != advice.accepted
 
 
-@given(specs(), st.data())
+@given(any_specs, st.data())
 def test_following_advice_keeps_the_guarantee(spec: Spec, data: st.DataObject) -> None:
     shield = fs.Shield(spec.feasible_policy())
     for request in data.draw(streams(spec.horizon)):
@@ -43,7 +46,7 @@ def test_following_advice_keeps_the_guarantee(spec: Spec, data: st.DataObject) -
     assert spec.prop.holds(shield.counts)
 
 
-@given(specs(), st.data())
+@given(any_specs, st.data())
 def test_people_decide_at_will_and_the_shield_knows_where_it_stands(
     spec: Spec, data: st.DataObject
 ) -> None:
@@ -63,7 +66,7 @@ def test_people_decide_at_will_and_the_shield_knows_where_it_stands(
     assert shield.guaranteed == spec.prop.holds(shield.counts)
 
 
-@given(specs(checkpointed=False), st.data())
+@given(unpaced, st.data())
 def test_once_the_guarantee_is_back_it_stays(spec: Spec, data: st.DataObject) -> None:
     shield = fs.Shield(spec.feasible_policy())
     stream = data.draw(streams(spec.horizon))
@@ -81,7 +84,7 @@ def test_once_the_guarantee_is_back_it_stays(spec: Spec, data: st.DataObject) ->
 
 
 # A decision speaks for the moment it was made: afterwards, whatever the outcome.
-@given(specs(plain_properties) | specs(labelled_properties), st.data())
+@given(any_specs, st.data())
 def test_a_decision_promises_no_more_than_the_shield_can_keep(
     spec: Spec, data: st.DataObject
 ) -> None:

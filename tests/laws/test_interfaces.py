@@ -8,7 +8,17 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import COSTS, GROUPS, Request, Spec, positions, run, specs, streams
+from strategies import (
+    COSTS,
+    GROUPS,
+    Request,
+    Spec,
+    contested_specs,
+    positions,
+    run,
+    specs,
+    streams,
+)
 
 import fairshield as fs
 from fairshield.runtime.step import verdict
@@ -26,7 +36,10 @@ def columns(stream: list[Request]) -> tuple[list[str], list[bool], list[float], 
 # Agreement ----------------------------------------------------------------------------------
 
 
-@given(specs(max_levels=3), st.data())
+any_specs = specs(max_levels=3) | contested_specs()
+
+
+@given(any_specs, st.data())
 def test_decide_step_advise_and_decide_many_agree(spec: Spec, data: st.DataObject) -> None:
     policy = spec.feasible_policy()
     stream = data.draw(streams(spec.horizon))
@@ -55,7 +68,7 @@ def test_decide_step_advise_and_decide_many_agree(spec: Spec, data: st.DataObjec
     assert batch_shield.remaining == 0
 
 
-@given(specs(), st.data())
+@given(any_specs, st.data())
 def test_one_batch_or_several_make_no_difference(spec: Spec, data: st.DataObject) -> None:
     policy = spec.feasible_policy()
     stream = data.draw(streams(spec.horizon))
@@ -70,7 +83,7 @@ def test_one_batch_or_several_make_no_difference(spec: Spec, data: st.DataObject
     assert parts.counts == whole.counts
 
 
-@given(specs(), st.data())
+@given(any_specs, st.data())
 def test_a_resumed_shield_goes_on_like_an_uninterrupted_one(
     spec: Spec, data: st.DataObject
 ) -> None:
@@ -85,7 +98,7 @@ def test_a_resumed_shield_goes_on_like_an_uninterrupted_one(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(spec=specs(max_levels=3), data=st.data())
+@given(spec=any_specs, data=st.data())
 def test_a_policy_from_a_file_decides_like_the_one_that_was_saved(
     spec: Spec, data: st.DataObject, tmp_path: Path
 ) -> None:
@@ -112,7 +125,7 @@ def test_advice_changes_nothing(spec: Spec, data: st.DataObject) -> None:
 # When to interfere --------------------------------------------------------------------------
 
 
-@given(specs(max_levels=3))
+@given(any_specs)
 def test_forced_decisions_depend_on_neither_cost_nor_proposal(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon - 1, policy.labelled):
@@ -127,7 +140,7 @@ def test_forced_decisions_depend_on_neither_cost_nor_proposal(spec: Spec) -> Non
                 assert len(answers) == 1
 
 
-@given(specs(max_levels=3))
+@given(any_specs)
 def test_the_dearer_the_overruling_the_rarer(spec: Spec) -> None:
     policy = spec.feasible_policy()
     if policy.labelled:  # there, what counts is the cost for each time it changes the counters
@@ -138,7 +151,7 @@ def test_the_dearer_the_overruling_the_rarer(spec: Spec) -> None:
             assert overruled == sorted(overruled, reverse=True)
 
 
-@given(specs())
+@given(any_specs)
 def test_a_cost_above_all_levels_is_paid_only_if_forced(spec: Spec) -> None:
     policy = spec.feasible_policy()
     dear = float(policy.edges[-1])

@@ -18,6 +18,7 @@ from strategies import (
     Quota,
     Spec,
     bounds,
+    contested_models,
     input_models,
     options,
     positions,
@@ -131,7 +132,10 @@ def mirrored(spec: Spec) -> Spec:
 
 
 # A one-sided ratio compares a to b; its mirror image is another property.
-@given(specs(symmetric_properties, scheduled=False))
+@given(
+    specs(symmetric_properties, scheduled=False)
+    | specs(symmetric_properties, horizons=(6, 8), models=contested_models())
+)
 def test_swapping_the_groups_changes_nothing(spec: Spec) -> None:
     other = mirrored(spec)
     cost = cost_or_infinity(spec)

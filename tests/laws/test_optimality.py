@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
     Spec,
+    contested_models,
+    contested_specs,
     input_models,
     labelled_properties,
     plain_properties,
@@ -53,17 +55,17 @@ def test_expected_cost_is_the_least_over_all_decisions_on_all_traces(spec: Spec)
 # Against itself -----------------------------------------------------------------------------
 
 
-@given(specs(max_levels=3))
+@given(specs(max_levels=3) | contested_specs())
 def test_the_decisions_cost_what_was_promised(spec: Spec) -> None:
     policy = spec.feasible_policy()
     assert evaluate(policy).cost == pytest.approx(policy.expected_cost, **TOLERANCE)
 
 
-@given(specs(horizons=(1, 4)), st.data())
+@given(specs(horizons=(1, 4)) | contested_specs(), st.data())
 def test_a_wrong_input_model_costs_money_and_no_less_than_the_best(
     spec: Spec, data: st.DataObject
 ) -> None:
-    truth = data.draw(input_models(max_levels=3) | schedules())
+    truth = data.draw(input_models(max_levels=3) | schedules() | contested_models())
     policy = spec.feasible_policy()
     best = spec._replace(inputs=truth).synthesize()
     assert evaluate(policy, truth).cost >= best.expected_cost - 1e-9
@@ -102,7 +104,11 @@ def test_cost_to_go_of_every_state_is_that_of_the_recursion(spec: Spec) -> None:
         )
 
 
-@given(specs(horizons=(2, 5), scheduled=False, checkpointed=False), st.data())
+@given(
+    specs(horizons=(2, 5), scheduled=False, checkpointed=False)
+    | specs(horizons=(6, 8), checkpointed=False, models=contested_models()),
+    st.data(),
+)
 def test_the_rest_of_a_window_is_a_window_that_starts_from_its_counters(
     spec: Spec, data: st.DataObject
 ) -> None:

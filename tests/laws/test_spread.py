@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import GROUPS, Spec, run, specs, streams
+from strategies import GROUPS, Spec, contested_specs, run, specs, streams
 
 import fairshield as fs
 from fairshield.evaluate import evaluate
@@ -23,7 +23,7 @@ def test_a_spread_shield_is_as_fair_as_any(spec: Spec, spread: float, data: st.D
             assert spec.prop.holds(shield.counts)
 
 
-@given(specs(), spreads)
+@given(specs() | contested_specs(), spreads)
 def test_spreading_costs_something_or_nothing_but_never_less(spec: Spec, spread: float) -> None:
     plain, policy = spec.feasible_policy(), spec.feasible_policy(spread=spread)
     assert policy.spread == spread
@@ -35,7 +35,7 @@ def test_spreading_costs_something_or_nothing_but_never_less(spec: Spec, spread:
 # With N_t the expected cost at position t and rising prices p_t, the spread policy has the least
 # sum of p_t N_t and the plain one the least sum of N_t; dividing the one by the other, the mean
 # price per cost, and with it the mean position, cannot rise.
-@given(specs(horizons=(2, 6)), spreads)
+@given(specs(horizons=(2, 6)) | contested_specs(), spreads)
 def test_interventions_move_earlier(spec: Spec, spread: float) -> None:
     plain, policy = spec.feasible_policy(), spec.feasible_policy(spread=spread)
     here, there = evaluate(plain).cost_by_position, evaluate(policy).cost_by_position

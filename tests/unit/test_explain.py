@@ -7,13 +7,13 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Spec, run, specs, streams
+from strategies import Spec, contested_specs, run, specs, streams
 
 import fairshield as fs
 from fairshield.explain import explain
 
 
-@given(specs(horizons=(1, 4)), st.data())
+@given(specs(horizons=(1, 4)) | contested_specs((6, 7)), st.data())
 def test_the_numbers_bear_the_decision_out(spec: Spec, data: st.DataObject) -> None:
     policy = spec.feasible_policy()
     for decision in run(fs.Shield(policy), data.draw(streams(spec.horizon))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from strategies import Spec, positions, specs
+from strategies import Spec, contested_specs, positions, specs
 
 import fairshield as fs
 from fairshield.runtime import compiled
@@ -27,7 +27,7 @@ def test_tables_are_read_only(plain_policy: fs.Policy) -> None:
         assert not array.flags.writeable
 
 
-@given(specs(max_levels=3))
+@given(specs(max_levels=3) | contested_specs())
 def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
     policy = spec.feasible_policy()
     tables, reader = compiled.tables(policy), policy.reader

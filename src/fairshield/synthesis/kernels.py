@@ -23,6 +23,8 @@ cost level has no :class:`Levels`, the plain family no ``stay``, a pass without 
 Offsets are unsigned because a signed index would be checked for wrap-around in the inner loop and
 could not be vectorised.  ``ninf`` must never be among the fast-math flags, and with ``nnan`` no
 operation may yield NaN, not even in passing.
+
+One long file: compiled code is cached by file, and a change in another would go unnoticed.
 """
 
 from __future__ import annotations
