@@ -1,7 +1,6 @@
 # Everything runs in .venv, made on first use.  Needs Python 3.11+, make and a C compiler.
 
 PYTHON ?= python3
-MARK ?= not long and not gpu and not network
 ARGS ?=
 
 VENV := .venv
@@ -22,8 +21,8 @@ help:  ## Show this list
 demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 	@$(BIN)/fairshield demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## Run the tests and doctests; MARK='long' picks another tier
-	NUMBA_CACHE_DIR=$(NUMBA_CACHE) $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal -m '$(MARK)' $(ARGS)
+test: $(VENV)/.installed-dev  ## Run the tests and doctests
+	NUMBA_CACHE_DIR=$(NUMBA_CACHE) $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/ruff check .

@@ -95,7 +95,7 @@ two_sided = {
     fs.DisparateImpact: _bounded(fs.DisparateImpact),
     fs.BoundedRates: bounded_rates(),
     Quota: st.builds(Quota, st.integers(0, 2), min_support=supports),
-    NotThatMany: st.builds(NotThatMany, st.integers(0, 4), min_support=supports),
+    NotThatMany: st.builds(NotThatMany, st.integers(0, 3), min_support=supports),
     Branching: st.builds(Branching, st.integers(0, 2), min_support=supports),
 }
 one_sided = st.builds(
@@ -247,22 +247,27 @@ def specs(
     horizons: tuple[int, int] = (1, 5),
     max_levels: int = 2,
     scheduled: bool = True,
-    checkpointed: bool = True,
+    checkpointed: bool | None = None,
     from_start: bool = True,
     models: st.SearchStrategy[Any] | None = None,
 ) -> Spec:
-    """Everything :func:`fairshield.synthesize` can be asked for."""
+    """Everything :func:`fairshield.synthesize` can be asked for.
+
+    ``checkpointed``: always, never, or (``None``) now and then.
+    """
     horizon = draw(st.integers(*horizons))
     if models is None:
         models = input_models(max_levels, binned=True)
         if scheduled:
             models = models | schedules(max_levels)
+    if checkpointed is None:
+        checkpointed = draw(st.booleans())
     return Spec(
         draw(props),
         draw(models),
         horizon,
         draw(starts()) if from_start else fs.Counts.zero(GROUPS),
-        draw(_checkpoints(horizon)) if checkpointed and draw(st.booleans()) else (),
+        draw(_checkpoints(horizon)) if checkpointed else (),
     )
 
 

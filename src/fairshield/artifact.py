@@ -16,11 +16,12 @@ that a reader sees the old file or the new one and never half of either.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import secrets
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -117,26 +118,25 @@ def _padded(size: int) -> int:
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``target`` once it is complete and on disk."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` once it is complete and on disk."""
+    target = path.resolve()  # a link stays, what it points to is replaced
+    if target.exists() and not target.is_file():
+        raise ArtifactError(f"{path} is not a regular file: choose another name for the policy")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # Not mkstemp, whose files nobody else may read.
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_directory(target.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sync_directory(path: Path) -> None:
@@ -154,7 +154,9 @@ def _read_prefix(file: BinaryIO, source: Path) -> tuple[int, bytes]:
     """Length of the header and digest of the content."""
     prefix = file.read(_PREFIX)
     size = os.fstat(file.fileno()).st_size
-    if len(prefix) < _PREFIX or not prefix.startswith(MAGIC):
+    if prefix.startswith(MAGIC) and len(prefix) < _PREFIX:
+        raise ArtifactError(f"{source} is truncated: {size} bytes, even its digest is not complete")
+    if not prefix.startswith(MAGIC):
         what = "not a fairshield policy" if size else "empty"
         raise ArtifactError(
             f"{source} is {what} ({size} bytes, begins with {prefix[:8]!r}, expected {MAGIC!r})"

@@ -22,7 +22,14 @@ import numpy as np
 from fairshield.counts import Counts
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
-from fairshield.plots import Comparison, Side, plot_running_bias, require_matplotlib
+from fairshield.plots import (
+    Comparison,
+    Side,
+    plot_running_bias,
+    require_matplotlib,
+    sparkline,
+    tenths,
+)
 from fairshield.policy import Policy
 from fairshield.simulate import Simulation, simulate
 from fairshield.spec import DemographicParity, Property, ShareParity
@@ -35,8 +42,6 @@ PICTURE, NUMBERS = "running-bias.png", "demo.json"
 _HISTORY = 5000
 _SHARE_OF_A, _MEAN_SCORES, _CONCENTRATION = 0.325, (0.45, 0.55), 4.0
 _WINDOWS_DRAWN, _WINDOWS_KEPT = 200, 1000
-_TENTHS = 10
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +112,7 @@ class DemoReport:
             ("decisions overruled", lambda s: f"{s.overruled_share:.1%}"),
             ("cost per window", lambda s: f"{s.mean_cost:.3f} ± {s.cost_error:.3f}"),
             ("cost expected by the policy", lambda s: f"{s.expected_cost:.3f}"),
-            ("overruled, by tenth of the window", lambda s: _bars(s.overruled_by_tenth)),
+            ("overruled, by tenth of the window", lambda s: sparkline(s.overruled_by_tenth)),
             ("of which in the last tenth", lambda s: _last(s.overruled_by_tenth)),
             ("synthesis", lambda s: f"{1000 * s.synthesis_seconds:.0f} ms"),
             ("policy file", lambda s: f"{s.artifact_bytes / 1e6:.2f} MB"),
@@ -126,11 +131,11 @@ def run_demo(
     tell = progress or (lambda doing, done: None)
     out.mkdir(parents=True, exist_ok=True)
     tell("compiling", 0.0)
+    todo = scenarios(seed)
     began = time.perf_counter()
-    _compile()
+    _compile(todo)
     compiled = time.perf_counter() - began
     reports, comparisons = [], []
-    todo = scenarios(seed)
     for i, scenario in enumerate(todo):
         tell(scenario.name, (i + 1) / (len(todo) + 2))
         report, comparison = _run(scenario, out, windows, np.random.default_rng([seed, i + 1]))
@@ -199,20 +204,25 @@ def _score_model(rng: np.random.Generator, means: tuple[float, ...]) -> InputMod
     return InputModel.from_scores(scores, groups, cost="confidence", bins=10)
 
 
-def _compile() -> None:
+def _compile(todo: list[Scenario]) -> None:
     """Compile, or load from the cache, what the scenarios run; so that they time themselves."""
-    inputs = InputModel.agnostic({"a": 0.5, "b": 0.5})
-    policy = synthesize(DemographicParity("0.5"), inputs, horizon=2)
-    simulate(policy, n_windows=1, rng=np.random.default_rng(0))
+    for scenario in todo:
+        # At full horizon: short ones leave out what only long ones need.
+        policy = _synthesize(scenario)
+        simulate(policy, n_windows=1, rng=np.random.default_rng(0), inputs=scenario.arrivals)
+
+
+def _synthesize(scenario: Scenario) -> Policy:
+    return synthesize(
+        scenario.prop, scenario.inputs, horizon=scenario.horizon, start=scenario.start
+    )
 
 
 def _run(
     scenario: Scenario, out: Path, windows: int, rng: np.random.Generator
 ) -> tuple[ScenarioReport, Comparison]:
     began = time.perf_counter()
-    policy = synthesize(
-        scenario.prop, scenario.inputs, horizon=scenario.horizon, start=scenario.start
-    )
+    policy = _synthesize(scenario)
     seconds = time.perf_counter() - began
     path = out / scenario.file
     digest = policy.save(path)
@@ -231,7 +241,9 @@ def _run(
         mean_cost=sim.mean_cost,
         cost_error=sim.cost_error,
         expected_cost=policy.expected_cost,
-        overruled_by_tenth=tuple(int(x.sum()) for x in np.array_split(by_position, _TENTHS)),
+        overruled_by_tenth=tuple(
+            int(by_position[slice(*part)].sum()) for part in tenths(policy.horizon)
+        ),
         synthesis_seconds=seconds,
         artifact=scenario.file,
         artifact_bytes=path.stat().st_size,
@@ -264,11 +276,6 @@ def _comparison(scenario: Scenario, policy: Policy, sim: Simulation) -> Comparis
             f"expected {policy.expected_cost:.3f}",
         ),
     )
-
-
-def _bars(counts: tuple[int, ...]) -> str:
-    most = max(counts) or 1
-    return "".join(_BARS[round(n / most * (len(_BARS) - 1))] for n in counts)
 
 
 def _last(counts: tuple[int, ...]) -> str:

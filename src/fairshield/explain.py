@@ -8,19 +8,26 @@ from dataclasses import dataclass
 from fairshield.counts import Counts
 from fairshield.policy import Policy
 from fairshield.runtime.step import Decision, Why
-from fairshield.synthesis import cost_to_go
+from fairshield.synthesis import cost_to_go, planned_rise
 
 
 @dataclass(frozen=True)
 class Explanation:
     """What either decision was expected to cost from there on, without the price of overruling.
 
-    Infinite means that fairness could not have been guaranteed after it.
+    Attributes
+    ----------
+    if_accepted, if_rejected
+        Expected further cost, as planned; infinite if fairness could not have been guaranteed.
+    planned_cost
+        The price of overruling that the plan reckoned with: that of the input model's cost level,
+        times what ``spread`` adds at this position; infinite above all levels.
     """
 
     decision: Decision
     if_accepted: float
     if_rejected: float
+    planned_cost: float
 
     def __str__(self) -> str:
         d = self.decision
@@ -48,14 +55,25 @@ class Explanation:
             f"{ours:.4g} more is expected to be paid after {did} and {theirs:.4g} after {other}"
         )
         if d.overruled:
+            saved = theirs - ours
             return (
-                f"because {future}: overruling costs {d.cost:g} and is expected to save "
-                f"{theirs - ours:.4g}"
+                f"because {future}: overruling {self._price()} and is expected to save {saved:.4g}"
             )
         gain = ours - theirs
         if gain <= 0:
             return f"because {future}: overruling would save nothing"
-        return f"because {future}: overruling would cost {d.cost:g} and save only {gain:.4g}"
+        if self.planned_cost == math.inf:
+            return (
+                f"because a cost of {d.cost:g} is above every cost level of the input model, and "
+                "then only fairness overrules"
+            )
+        return f"because {future}: overruling {self._price()} and would save only {gain:.4g}"
+
+    def _price(self) -> str:
+        d = self.decision
+        if math.isclose(self.planned_cost, d.cost):
+            return f"costs {d.cost:g}"
+        return f"costs {d.cost:g}, planned as {self.planned_cost:.4g},"
 
 
 def explain(policy: Policy, decision: Decision) -> Explanation:
@@ -65,7 +83,7 @@ def explain(policy: Policy, decision: Decision) -> Explanation:
     that horizon.
     """
     accept, reject = (_after(policy, decision, accepted=y) for y in (True, False))
-    return Explanation(decision, accept, reject)
+    return Explanation(decision, accept, reject, _planned_cost(policy, decision))
 
 
 def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
@@ -80,6 +98,15 @@ def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
         return math.inf
     z = _relevance(policy, decision)
     return z * counted + (1.0 - z) * unchanged
+
+
+def _planned_cost(policy: Policy, decision: Decision) -> float:
+    levels = policy.inputs.table(policy.horizon).levels
+    level = int(policy.edges.searchsorted(decision.cost))
+    if level == len(levels):
+        return math.inf
+    rise = planned_rise(policy.spread, policy.horizon)
+    return float(levels[level] * (1.0 if rise is None else rise[decision.position]))
 
 
 def _counts(policy: Policy, decision: Decision) -> Counts:

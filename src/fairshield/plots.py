@@ -27,6 +27,7 @@ Ints = NDArray[np.int64]
 ORANGE, BLUE, GREY, BAND, INK = "#D55E00", "#0072B2", "#8A8A8A", "#FFF0B8", "#222222"
 _ROW_INCHES, _WIDTH_INCHES = 4.1, 10.0
 _BINS_PER_BOUND = 5
+_BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,6 +225,28 @@ def _save_small(figure: Any, path: Path, dpi: int) -> None:
     figure.savefig(buffer, dpi=dpi, facecolor="white")
     image = Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A row of blocks as high as the values; nothing but zeros is flat.
+
+    >>> sparkline([0, 1, 2, 4])
+    '▁▃▅█'
+    """
+    top = max(values, default=0.0)
+    if top <= 0.0:
+        return _BLOCKS[0] * len(values)
+    return "".join(_BLOCKS[round(value / top * (len(_BLOCKS) - 1))] for value in values)
+
+
+def tenths(horizon: int) -> list[tuple[int, int]]:
+    """The window cut into at most ten parts: first position and one past the last.
+
+    >>> tenths(25)[:2], tenths(3)
+    ([(0, 2), (2, 5)], [(0, 1), (1, 2), (2, 3)])
+    """
+    parts = min(10, horizon)
+    return list(pairwise(i * horizon // parts for i in range(parts + 1)))
 
 
 def _reach(row: Comparison) -> float:

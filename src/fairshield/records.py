@@ -5,10 +5,13 @@ Every fault names its line, so that a person can find it in a file of a million.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairshield.counts import Group, group_name
@@ -16,6 +19,8 @@ from fairshield.errors import InvalidValueError
 
 Format = Literal["jsonl", "csv"]
 Parsed = TypeVar("Parsed")
+Flag = bool | int | str
+"""A yes or no, however it is written; see :func:`as_flag`."""
 _TRUE = frozenset({"1", "true", "yes", "accept", "accepted"})
 _FALSE = frozenset({"0", "false", "no", "reject", "rejected"})
 
@@ -40,6 +45,10 @@ class Record(NamedTuple):
             return default
         return self._parsed(key, as_cost)
 
+    def declared(self, groups: Iterable[Group]) -> Record:
+        """The same record, its group spelt as the one of ``groups`` that reads the same."""
+        return self._replace(fields=self.fields | {"group": declared(self.group(), groups)})
+
     def missing(self, key: str) -> bool:
         """Whether the field is absent or empty."""
         return self.fields.get(key) in (None, "")
@@ -51,6 +60,42 @@ class Record(NamedTuple):
             return parse(self.fields[key])
         except InvalidValueError as error:
             raise InvalidValueError(f"line {self.line}: {key}: {error}") from None
+
+
+@contextlib.contextmanager
+def open_text(path: str | Path) -> Iterator[Iterator[str]]:
+    """Lines of a UTF-8 file, with or without a byte-order mark."""
+    with Path(path).open("rb") as lines:
+        yield decoded(lines)
+
+
+@contextlib.contextmanager
+def open_lines(path: str | Path) -> Iterator[Iterator[str]]:
+    """Lines of a UTF-8 file, or of standard input for ``-``."""
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise InvalidValueError("nothing to read: standard input is closed")
+        yield decoded(sys.stdin.buffer)
+        return
+    with open_text(path) as lines:
+        yield lines
+
+
+def decoded(lines: Iterable[bytes]) -> Iterator[str]:
+    """Lines as text; a byte-order mark is dropped, a line that is not UTF-8 is named."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidValueError(
+                f"line {number}: not UTF-8 text ({error.reason} at byte {error.start}): save the "
+                "file as UTF-8"
+            ) from None
+
+
+def format_of(path: str | Path) -> Format:
+    """Which format a file's name promises; standard input counts as JSON lines."""
+    return "csv" if str(path).lower().endswith(".csv") else "jsonl"
 
 
 def read_records(lines: Iterable[str], format: Format) -> Iterator[Record]:
@@ -95,6 +140,20 @@ def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
             yield Record(reader.line_num, dict(zip(names, row, strict=True)))
     except csv.Error as error:
         raise InvalidValueError(f"line {reader.line_num}: not CSV: {error}") from None
+
+
+def declared(name: Group, groups: Iterable[Group]) -> Group:
+    """The one of ``groups`` that reads like ``name``; ``name`` itself if none does.
+
+    Options, CSV files and keys of TOML are text, whatever a group is called elsewhere.
+
+    >>> declared("1", (0, 1)), declared(1, ("0", "1")), declared("x", (0, 1))
+    (1, '1', 'x')
+    """
+    known = tuple(groups)
+    if name in known:
+        return name
+    return next((group for group in known if str(group) == str(name)), name)
 
 
 def as_flag(value: Any) -> bool:

@@ -35,8 +35,6 @@ class Simulation:
         ``(windows,)``: at the horizon.
     overruled_at
         ``(horizon, 2)``: people overruled by position in the window and group.
-    paths, paths_unshielded
-        ``(kept windows, horizon + 1)``: running bias, for pictures.
     counters, counters_unshielded
         ``(kept windows, horizon + 1, 4)``: running ``n_a, k_a, n_b, k_b``, start included.
     """
@@ -48,8 +46,6 @@ class Simulation:
     bias: Floats
     bias_unshielded: Floats
     overruled_at: Ints
-    paths: Floats
-    paths_unshielded: Floats
     counters: Ints
     counters_unshielded: Ints
 
@@ -96,7 +92,7 @@ def simulate(
 ) -> Simulation:
     """Draw requests from ``inputs`` (default: the policy's own model) and decide them.
 
-    The first ``keep`` windows also record their running bias and counters.
+    The first ``keep`` windows also record their running counters.
     """
     if n_windows < 1:
         raise InvalidValueError(f"n_windows must be at least 1, got {n_windows}")
@@ -122,12 +118,8 @@ def simulate(
         )  # fmt: skip
     fair = [_fair(policy, ends[i]) for i in (0, 1)]
     bias = [_bias(policy, ends[i][:, -1]) for i in (0, 1)]
-    running = [_bias(policy, paths[i]) for i in (0, 1)]
     paths += np.array([n for count in policy.start_counts() for n in count])
-    return Simulation(
-        costs, overruled, fair[0], fair[1], bias[0], bias[1], at,
-        running[0], running[1], paths[0], paths[1],
-    )  # fmt: skip
+    return Simulation(costs, overruled, fair[0], fair[1], bias[0], bias[1], at, paths[0], paths[1])
 
 
 class _Sampler:

@@ -16,21 +16,19 @@ module knows which words there are and what they become.  A file that says it al
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import math
-import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairshield.counts import Counts
+from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, read_records
+from fairshield.records import Record, declared, format_of, open_lines, read_records
 from fairshield.spec import Property, property_from_dict
 from fairshield.synthesis import synthesize
 
@@ -109,11 +107,12 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
         raise InvalidValueError(
             "no horizon: say after how many decisions the property must hold, as in horizon = 100"
         )
+    inputs = parse_inputs(data)
     return Spec(
         prop=prop,
-        inputs=parse_inputs(data),
+        inputs=inputs,
         horizon=data["horizon"],
-        start=parse_start(data),
+        start=parse_start(data, inputs.groups),
         checkpoints=_list(data, "checkpoints"),
         spread=_number(data, "spread", 1.0),
     )
@@ -138,43 +137,65 @@ def property_kinds() -> tuple[str, ...]:
     return tuple(sorted(Property._registry))
 
 
-def parse_start(data: Mapping[str, Any]) -> Counts | None:
-    """Counters before the first decision, if given."""
-    if "start" not in data:
-        return None
-    return Counts(_table(data, "start"))
+def parse_start(data: Mapping[str, Any], groups: tuple[Group, ...]) -> Counts | None:
+    """Counters of ``groups`` before the first decision, if given."""
+    return parse_counts(_table(data, "start"), groups, "start") if "start" in data else None
 
 
-def parse_inputs(data: Mapping[str, Any]) -> InputModel:
-    """The input model that these words describe: agnostic, or estimated from records."""
+def parse_counts(counts: Mapping[Any, Any], groups: tuple[Group, ...], key: str) -> Counts:
+    """Counters of exactly these groups."""
+    table = {declared(group, groups): count for group, count in counts.items()}
+    for group in table:
+        if group not in groups:
+            raise unknown_group(group, groups)
+    for group in groups:
+        if group not in table:
+            raise InvalidValueError(
+                f"{key} says nothing about group {str(group)!r}: give both groups their people "
+                "seen and accepted, 0 and 0 if there are none"
+            )
+    return Counts(table)
+
+
+def parse_inputs(data: Mapping[str, Any], groups: tuple[Group, ...] = ()) -> InputModel:
+    """The input model that these words describe: agnostic, or estimated from records.
+
+    Its groups are written, and ordered, as ``groups`` are, if they read the same.
+    """
     if ("groups" in data) == ("inputs" in data):
         raise InvalidValueError(
             "give either groups (their shares: an agnostic input model, as in "
             "groups = {a = 0.4, b = 0.6}) or inputs (a CSV file of recorded requests), "
             + ("not both" if "groups" in data else "so far there is neither")
         )
-    return _agnostic(data) if "groups" in data else _recorded(data)
+    return _agnostic(data, groups) if "groups" in data else _recorded(data, groups)
 
 
-def _agnostic(data: Mapping[str, Any]) -> InputModel:
+def _agnostic(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
     _refuse(data, set(RECORDED_KEYS) - set(AGNOSTIC_KEYS), "goes with inputs, not with groups")
-    shares = _numbers(data, "groups")
-    outcomes = _numbers(data, "outcomes") if "outcomes" in data else None
+    shares = _numbers(data, "groups", groups)
+    if set(shares) == set(groups):
+        shares = {group: shares[group] for group in groups}
+    outcomes = _numbers(data, "outcomes", tuple(shares)) if "outcomes" in data else None
     return InputModel.agnostic(shares, cost=_number(data, "cost", 1.0), outcomes=outcomes)
 
 
-def _recorded(data: Mapping[str, Any]) -> InputModel:
+def _recorded(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
     _refuse(data, {"outcomes"}, "goes with groups: recorded inputs have an 'outcome' column")
     if not isinstance(data["inputs"], str):
         raise InvalidValueError(f"inputs must name a file, got {data['inputs']!r}")
     options: dict[str, Any] = {"smoothing": _number(data, "smoothing", 1.0)}
     if "bins" in data:
         options["bins"] = None if data["bins"] in ("none", None) else data["bins"]
-    if "names" in data:
-        options["names"] = _list(data, "names")
+    names = _list(data, "names") if "names" in data else groups or None
     try:
         with open_lines(data["inputs"]) as lines:
             records = list(read_records(lines, format_of(data["inputs"])))
+        if groups:
+            records = [record.declared(groups) for record in records]
+        if names is not None:
+            recorded = {record.group() for record in records}
+            options["names"] = tuple(declared(name, recorded) for name in names)
         if records and "proposed" not in records[0].fields and "score" in records[0].fields:
             return _from_scores(records, data, options)
         _refuse(
@@ -197,37 +218,6 @@ def _from_scores(
         cost=data.get("cost", "confidence"),
         **options,
     )
-
-
-# Records ------------------------------------------------------------------------------------
-
-
-def format_of(path: str | Path) -> Format:
-    """Which format a file's name promises; standard input counts as JSON lines."""
-    return "csv" if str(path).lower().endswith(".csv") else "jsonl"
-
-
-@contextlib.contextmanager
-def open_lines(path: str | Path) -> Iterator[Iterator[str]]:
-    """Lines of a UTF-8 file, or of standard input for ``-``."""
-    if str(path) == "-":
-        if sys.stdin is None:
-            raise InvalidValueError("nothing to read: standard input is closed")
-        yield decoded(sys.stdin.buffer)
-        return
-    with Path(path).open("rb") as lines:
-        yield decoded(lines)
-
-
-def decoded(lines: Iterable[bytes]) -> Iterator[str]:
-    """Lines as text; a byte-order mark is dropped, a line that is not UTF-8 is named."""
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise InvalidValueError(
-                f"line {number}: not UTF-8 text ({error.reason} at byte {error.start})"
-            ) from None
 
 
 def _score(record: Record) -> float:
@@ -271,9 +261,12 @@ def _refuse(data: Mapping[str, Any], keys: Iterable[str], why: str) -> None:
             raise InvalidValueError(f"{key} {why}")
 
 
-def _numbers(data: Mapping[str, Any], key: str) -> dict[str, float]:
+def _numbers(data: Mapping[str, Any], key: str, groups: tuple[Group, ...]) -> dict[Group, float]:
     table = _table(data, key)
-    return {group: _number(table, group, math.nan, f"{key}.{group}") for group in table}
+    return {
+        declared(group, groups): _number(table, group, math.nan, f"{key}.{group}")
+        for group in table
+    }
 
 
 def _number(data: Mapping[str, Any], key: str, default: float, name: str = "") -> float:

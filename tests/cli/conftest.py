@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 import fairshield as fs
 from fairshield.cli.app import app
-from fairshield.policy import RowTable
+from fairshield.rows import RowTable
 
 Command = Callable[..., Result]
 SPEC = """

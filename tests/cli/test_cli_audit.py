@@ -35,6 +35,29 @@ def test_groups_are_compared_as_text_in_an_audit(command: Any, policies: Path) -
     assert result.exit_code == 0, result.output
 
 
+def test_options_of_an_audit_name_groups_as_text(command: Any, policies: Path) -> None:
+    log = '{"group": 0, "accepted": 1}\n{"group": 1, "accepted": 0}\n'
+    prop = ("--property", "demographic-parity", "--bound", "0.5")
+    for options in (("--names", "1,0"), ("--start", "1=0:0,0=0:0")):
+        result = command("audit", "-", *prop, *options, "--json", stdin=log)
+        assert result.exit_code == 1, result.output
+        assert [count[0] for count in json.loads(result.stdout)["windows"][0]["counts"]] == [
+            "1",
+            "0",
+        ]
+    numbered = ("--policy", policies / "numbered.shield")
+    for options in (("--names", "0,1"), ("--start", "0=0:0,1=0:0")):
+        assert command("audit", "-", *numbered, *options, stdin="").exit_code == 0
+    result = command("audit", "-", *numbered, "--names", "1,0", stdin="")
+    assert "is not the policy's (0, 1)" in result.stderr
+
+
+def test_start_counters_of_one_group_name_the_other(command: Any, plain: Path) -> None:
+    result = command("audit", "-", "--policy", plain, "--start", "a=1:1", stdin="")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "start says nothing about group 'b'" in result.stderr
+
+
 def test_a_violation_is_shown_with_its_line_and_exits_with_1(command: Any, decided: Path) -> None:
     options = ("--property", "demographic-parity", "--bound", "0", "--horizon", "6")
     result = command("audit", decided, *options)

@@ -65,15 +65,16 @@ def test_a_persons_decision_is_explained_as_such(command: Any, plain: Path) -> N
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "either a log or a request"),
-        (["LOG", "--group", "a"], "either a log or a request"),
+        ([], "say what to explain: a log that run has written, or a request"),
+        (["LOG", "--group", "a"], "or a request (--group), not both"),
         (["LOG", "--line", "99"], "no decision on line 99"),
         (["--group", "a"], "say what was proposed"),
         (["--group", "z", "--proposed", "accept"], "unknown group 'z'"),
         (["--group", "a", "--proposed", "accept", "--cost", "nan"], "finite number"),
         (["--group", "a", "--proposed", "accept", "--counts", "a=9:1,b=0:0"], "do not fit"),
         (["--group", "a", "--proposed", "accept", "--counts", "a=3:1,b=3:1"], "have been made"),
-        (["--group", "a", "--proposed", "accept", "--counts", "a=1"], "cannot read 'a=1'"),
+        (["--group", "a", "--proposed", "accept", "--counts", "a=1"], "expected SEEN:ACCEPTED"),
+        (["--group", "a", "--proposed", "accept", "--counts", "b=1:1"], "nothing about group 'a'"),
     ],
 )
 def test_mistakes_in_asking_are_told(
@@ -101,6 +102,20 @@ def test_simulation_figures_are_the_librarys(command: Any, plain: Path) -> None:
     assert people == expected.overruled.sum()
     assert f"{expected.mean_cost:.4f} ± {expected.cost_error:.4f}" in table
     assert f"{policy.expected_cost:.4f}" in table
+
+
+def test_groups_are_compared_as_text_in_a_simulation(
+    command: Any, policies: Path, tmp_path: Path
+) -> None:
+    records = tmp_path / "records.csv"
+    records.write_text("group,proposed\n1,1\n0,0\n")
+    for options in (
+        ("--groups", "0=0.5,1=0.5"),
+        ("--groups", "1=0.5,0=0.5"),
+        ("--inputs", records),
+    ):
+        result = command("simulate", policies / "numbered.shield", "--windows", 5, *options)
+        assert result.exit_code == 0, result.output
 
 
 def test_a_simulation_of_other_inputs_claims_no_expected_cost(command: Any, plain: Path) -> None:

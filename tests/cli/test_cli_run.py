@@ -104,6 +104,27 @@ def test_running_on_its_own_output_changes_nothing(command: Any, plain: Path, js
     assert command("run", plain, stdin=once).stdout == once
 
 
+@pytest.mark.parametrize("field", ["window", "position", "accepted", "overruled", "reason"])
+def test_a_field_that_the_decision_would_overwrite_is_refused(
+    command: Any, plain: Path, field: str
+) -> None:
+    stream = f'{{"group": "a", "proposed": 1}}\n{{"group": "a", "proposed": 1, "{field}": "7"}}\n'
+    result = command("run", plain, stdin=stream)
+    assert result.exit_code == 2
+    assert len(lines_of(result.stdout)) == 1
+    assert f"line 2: the request has a field '{field}'" in result.stderr
+    assert "rename it" in result.stderr
+
+
+def test_an_explanation_of_the_requests_own_is_overwritten_by_nobody(
+    command: Any, plain: Path
+) -> None:
+    stream = '{"group": "a", "proposed": 1, "explanation": "mine"}\n'
+    (answer,) = lines_of(command("run", plain, stdin=stream).stdout)
+    assert answer["explanation"] == "mine"
+    assert "field 'explanation'" in command("run", plain, "--explain", stdin=stream).stderr
+
+
 def test_explanations_are_added_to_overruled_decisions_only(
     command: Any, plain: Path, jsonl: str
 ) -> None:

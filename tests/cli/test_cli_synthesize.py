@@ -181,3 +181,15 @@ def test_group_names_are_the_users(
     assert result.exit_code == 0, result.output
     assert list(fs.Policy.load(target).groups) == names
     assert command("inspect", target).exit_code == 0
+
+
+def test_options_name_recorded_groups_as_text(command: Any, folder: Path) -> None:
+    (folder / "people.jsonl").write_text(
+        '{"group": 0, "proposed": 1}\n{"group": 1, "proposed": 0}\n'
+    )
+    options = ("--inputs", "people.jsonl", "--names", "1,0", "--start", "0=2:1,1=4:3")
+    result = command("synthesize", "loans.toml", *options)
+    assert result.exit_code == 0, result.output
+    policy = fs.Policy.load(folder / "loans.shield")
+    assert policy.groups == (1, 0)
+    assert policy.start == fs.Counts({1: (4, 3), 0: (2, 1)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import Request, Spec, mendable_properties, run, specs, streams
+from strategies import NotThatManyQualified, Request, Spec, mendable_properties, run, specs, streams
 
 import fairshield as fs
 
@@ -99,6 +99,25 @@ def test_a_decision_promises_no_more_than_the_shield_can_keep(
         assert decision.guaranteed == shield.guaranteed
         if shield.policy.labelled:
             shield.observe(decision, outcome=request.outcome)
+
+
+def test_in_a_lost_window_a_decision_does_not_count_on_its_outcome() -> None:
+    # Any number of qualified people may be accepted but two.  One was before the window, and a
+    # person accepts a second against advice.  Accepting a third mends it if that third turns out
+    # to be qualified, which is not known when the decision is made.
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    start = fs.Counts({"a": (0, 0), "b": (1, 1)})
+    policy = fs.synthesize(NotThatManyQualified(2), inputs, horizon=2, start=start)
+    shield = fs.Shield(policy)
+    advice = shield.advise("a", proposed=True)
+    assert (advice.accepted, advice.why) == (False, fs.Why.FORCED)
+    shield.observe(shield.record(advice, final=True), outcome=True)
+    third = shield.decide("a", proposed=False)
+    assert third.accepted
+    assert not third.guaranteed
+    assert not shield.guaranteed
+    shield.observe(third, outcome=True)
+    assert shield.guaranteed
 
 
 def test_the_shield_recovers_what_a_person_spoilt(even: fs.InputModel) -> None:

@@ -283,6 +283,17 @@ def test_a_policy_needs_proposals_and_outcomes(labelled_policy: fs.Policy) -> No
         fs.audit(PARITY, without, policy=labelled_policy)
 
 
+def test_what_agrees_with_the_policy_may_be_given_in_any_order(even: fs.InputModel) -> None:
+    policy = fs.synthesize(PARITY, even, horizon=6, checkpoints=(2, 4))
+    for points in ((2, 4), (4, 2), (4, 2, 2), ()):
+        assert fs.audit(PARITY, [], policy=policy, checkpoints=points)
+
+
+def test_start_counters_of_one_group_are_refused() -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need exactly two"):
+        fs.audit(PARITY, people(("a", 1)), start=fs.Counts({"a": (1, 1)}))
+
+
 def test_groups_default_to_those_of_the_log_in_order() -> None:
     report = fs.audit(PARITY, people(("y", 1), ("x", 1)))
     assert tuple(report.windows[0].counts) == ("x", "y")
@@ -296,7 +307,12 @@ def test_a_log_that_does_not_show_two_groups_needs_their_names(log: list[Record]
 
 @pytest.mark.parametrize(
     "given",
-    [{"horizon": 7}, {"groups": ("b", "a")}, {"start": fs.Counts({"a": (1, 1), "b": (0, 0)})}],
+    [
+        {"horizon": 7},
+        {"groups": ("b", "a")},
+        {"start": fs.Counts({"a": (1, 1), "b": (0, 0)})},
+        {"checkpoints": (2,)},
+    ],
 )
 def test_what_contradicts_the_policy_is_refused(
     given: dict[str, Any], plain_policy: fs.Policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.records import as_cost, as_flag, read_records
+from fairshield.records import as_cost, as_flag, open_text, read_records
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,28 @@ def test_csv_records_know_their_line() -> None:
     assert first.group() == "a,\nb"
     assert first.line == 3
     assert (second.line, second.group(), second.flag("proposed")) == (5, "c", False)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_file_reads_the_same_with_and_without_a_byte_order_mark(
+    tmp_path: Path, mark: bytes, end: bytes
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(mark + end.join([b"group,proposed", "ä,1".encode(), b""]))
+    with open_text(path) as lines:
+        (record,) = read_records(lines, "csv")
+    assert record.fields == {"group": "ä", "proposed": "1"}
+
+
+def test_bytes_that_are_not_utf_8_name_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"group": "a"}\n{"group": "\xe4"}\n')
+    with open_text(path) as lines:
+        records = read_records(lines, "jsonl")
+        assert next(records).group() == "a"
+        with pytest.raises(fs.InvalidValueError, match="line 2: not UTF-8 text"):
+            next(records)
 
 
 def test_records_come_one_at_a_time() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from strategies import Spec, specs
 
 import fairshield as fs
+from fairshield.counts import GroupCount
 from fairshield.evaluate import evaluate
 from fairshield.simulate import simulate
 
@@ -44,7 +45,7 @@ def test_mean_costs_approach_the_expectation(spec: Spec) -> None:
 def test_the_same_seed_gives_the_same_windows(plain_policy: fs.Policy) -> None:
     here, there = (simulate(plain_policy, n_windows=300, rng=rng(), keep=2) for _ in "ab")
     assert np.array_equal(here.costs, there.costs)
-    assert np.array_equal(here.paths, there.paths)
+    assert np.array_equal(here.counters, there.counters)
     other = simulate(plain_policy, n_windows=300, rng=np.random.default_rng(21))
     assert not np.array_equal(here.costs, other.costs)
 
@@ -54,7 +55,9 @@ def test_windows_are_the_same_however_many_are_kept(labelled_policy: fs.Policy) 
     some = simulate(labelled_policy, n_windows=5000, rng=rng(), keep=4500)
     assert np.array_equal(none.costs, some.costs)
     assert some.counters.shape == (4500, 6, 4)
-    assert np.array_equal(some.bias[:4500], some.paths[:, -1])
+    n_a, k_a, n_b, k_b = some.counters[:, -1].T
+    ends = labelled_policy.prop.bias(GroupCount(n_a, k_a), GroupCount(n_b, k_b))
+    assert np.array_equal(some.bias[:4500], ends)
 
 
 def test_the_unshielded_decide_as_proposed(even: fs.InputModel) -> None:

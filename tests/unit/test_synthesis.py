@@ -233,7 +233,7 @@ def test_probabilities_of_any_size_keep_the_guarantee() -> None:
         assert prop.holds(shield.counts)
 
 
-@pytest.mark.parametrize("cost", [1e-12, 1e-3, 1e6, 1e150])
+@pytest.mark.parametrize("cost", [1e-30, 1e-3, 1e6, 1e30])
 def test_costs_of_any_size_scale(cost: float, even: fs.InputModel) -> None:
     inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, cost=cost)
     for prop in (PARITY, fs.EqualOpportunity("0.1")):
@@ -242,14 +242,10 @@ def test_costs_of_any_size_scale(cost: float, even: fs.InputModel) -> None:
         assert policy.expected_cost == pytest.approx(unit * cost, rel=1e-9)
 
 
-def test_costs_too_large_to_add_up_are_refused_or_right() -> None:
-    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, cost=1e300)
-    try:
-        policy = fs.synthesize(PARITY, inputs, horizon=12)
-    except fs.InvalidValueError:
-        return
-    unit = fs.synthesize(PARITY, fs.InputModel.agnostic({"a": 0.5, "b": 0.5}), horizon=12)
-    assert policy.expected_cost == pytest.approx(1e300 * unit.expected_cost, rel=1e-9)
+@pytest.mark.parametrize("cost", [1e-31, 1e31, 1e300])
+def test_costs_that_would_not_add_up_are_refused(cost: float) -> None:
+    with pytest.raises(fs.InvalidValueError, match="choose another unit"):
+        fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, cost=cost)
 
 
 def test_bounds_of_any_precision(even: fs.InputModel) -> None:

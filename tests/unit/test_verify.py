@@ -16,10 +16,10 @@ from strategies import Branching, NotThatMany, Spec, labelled_properties, plain_
 
 import fairshield as fs
 from fairshield.layout import Layout
-from fairshield.policy import CUTS_WIDTH, RowTable
 from fairshield.records import read_records
+from fairshield.rows import CUTS_WIDTH, RowTable
+from fairshield.structure import layer_rows
 from fairshield.verify.reach import usable_costs
-from fairshield.verify.structure import layer_rows
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 

@@ -18,25 +18,19 @@ from fairshield.cli.options import (
     property_options,
     start_option,
 )
-from fairshield.cli.output import (
-    positions,
-    print_facts,
-    print_json,
-    print_table,
-    sparkline,
-    tenths,
-)
-from fairshield.cli.stream import blamed_on, declared_group
+from fairshield.cli.output import positions, print_facts, print_json, print_table
+from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import InvalidValueError
+from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, read_records
+from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.audit import audit as audit_log
 from fairshield.runtime.report import AuditReport
-from fairshield.specfile import format_of, open_lines, parse_property, parse_start
+from fairshield.specfile import parse_property, parse_start
 
 _SHOWN = 10
-"""Violations and windows listed for people; ``--json`` has all."""
+"""Violations listed for people; ``--json`` has all, and every window."""
 
 
 @click.command(
@@ -84,15 +78,15 @@ def audit(
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
-    groups = None if loaded is None else loaded.groups
+    groups = _groups(loaded, names, chosen.get("start"))
     with open_lines(log) as lines, blamed_on(log):
         records = read_records(lines, format or format_of(log))
         report = audit_log(
             prop,
-            records if groups is None else (_declared(groups, r) for r in records),
-            groups=names if groups is None else groups,
+            records if groups is None else (record.declared(groups) for record in records),
+            groups=groups,
             horizon=chosen.get("horizon"),
-            start=parse_start(chosen),
+            start=None if groups is None else parse_start(chosen, groups),
             checkpoints=chosen.get("checkpoints", ()),
             policy=loaded,
         )
@@ -103,8 +97,15 @@ def audit(
     ctx.exit(0 if report.holds else 1)
 
 
-def _declared(groups: tuple[Group, ...], record: Record) -> Record:
-    return record._replace(fields=record.fields | {"group": declared_group(groups, record)})
+def _groups(
+    policy: Policy | None, names: tuple[str, ...] | None, start: dict[str, Any] | None
+) -> tuple[Group, ...] | None:
+    """The two groups in order, as far as known before the log is read."""
+    if names is not None:
+        return tuple(declared(name, policy.groups if policy else ()) for name in names)
+    if policy is not None:
+        return policy.groups
+    return None if start is None else tuple(start)
 
 
 def _print_report(report: AuditReport) -> None:

@@ -16,14 +16,13 @@ from fairshield.cli.options import (
     policy_argument,
 )
 from fairshield.cli.output import print_json
-from fairshield.cli.stream import Windows, blamed_on, declared_group
-from fairshield.counts import Counts
+from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, read_records
+from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
-from fairshield.specfile import format_of, open_lines
+from fairshield.specfile import parse_counts
 
 Found = tuple[dict[str, Any], Decision]
 """Where a decision was made, and the decision."""
@@ -79,12 +78,16 @@ def explain(
     run has written, or one request given by options.
     """
     loaded = Policy.load(policy)
-    if (log is None) == (group is None):
-        raise InvalidValueError("give either a log or a request (--group, --proposed), not both")
+    if log is not None and group is not None:
+        raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
         found = _from_log(loaded, log, format or format_of(log), set(lines), only_overruled)
-    else:
+    elif group is not None:
         found = iter([({}, _one(loaded, group, proposed, cost, counts, decided))])
+    else:
+        raise InvalidValueError(
+            "say what to explain: a log that run has written, or a request (--group, --proposed)"
+        )
     _print_explanations(loaded, found, as_json)
 
 
@@ -105,7 +108,7 @@ def _from_log(
 
 def _one(
     policy: Policy,
-    group: str | None,
+    group: str,
     proposed: str | None,
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
@@ -113,11 +116,9 @@ def _one(
 ) -> Decision:
     if proposed is None:
         raise InvalidValueError("say what was proposed: --proposed accept or --proposed reject")
-    by_text = {str(name): name for name in policy.groups}
-    now = {by_text.get(name, name): count for name, count in (counts or {}).items()}
-    shield = Shield(policy, counts=Counts(now) if now else None, decided=decided)
-    asked = declared_group(policy.groups, Record(0, {"group": group}))
-    return shield.advise(asked, proposed=proposed == "accept", cost=cost)
+    now = None if counts is None else parse_counts(counts, policy.groups, "counts")
+    shield = Shield(policy, counts=now, decided=decided)
+    return shield.advise(declared(group, policy.groups), proposed=proposed == "accept", cost=cost)
 
 
 def _print_explanations(policy: Policy, found: Iterator[Found], as_json: bool) -> None:

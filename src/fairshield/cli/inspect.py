@@ -14,10 +14,9 @@ from fairshield.cli.output import (
     print_facts,
     print_json,
     print_table,
-    sparkline,
-    tenths,
 )
 from fairshield.cli.synthesize import summary
+from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 
 _QUICK = 6_000_000

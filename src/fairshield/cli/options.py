@@ -59,22 +59,33 @@ def pairs(text: str, convert: Callable[[str], T]) -> dict[str, T]:
     """
     found: dict[str, T] = {}
     for part in text.split(","):
-        group, _, value = part.rpartition("=")
+        group, _, value = (side.strip() for side in part.rpartition("="))
+        if not group:
+            raise ValueError(f"cannot read {part!r}: name a group, as in a=...,b=...")
+        if group in found:
+            raise ValueError(f"group {group!r} appears twice: name each group once")
         try:
-            if not group.strip() or group.strip() in found:
-                raise ValueError
-            found[group.strip()] = convert(value)
-        except ValueError:
-            raise ValueError(
-                f"cannot read {part!r}: name each group once, as in a=...,b=..."
-            ) from None
+            found[group] = convert(value)
+        except ValueError as error:
+            raise ValueError(f"cannot read {part!r}: after '=', {error}") from None
     return found
 
 
 def count(text: str) -> tuple[int, int]:
     """``"10:8"`` as (seen, accepted)."""
-    seen, accepted = text.split(":")
-    return int(seen), int(accepted)
+    try:
+        seen, accepted = map(int, text.split(":"))
+    except ValueError:
+        raise ValueError(f"expected SEEN:ACCEPTED as in 10:8, got {text!r}") from None
+    return seen, accepted
+
+
+def share(text: str) -> float:
+    """A number as text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"expected a number as in 0.5, got {text!r}") from None
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -108,7 +119,7 @@ def number_or(number: Callable[[str], float], *words: str) -> Callable[[str], An
 counts_callback = _reading(lambda text: pairs(text, count))
 names_callback = _reading(names)
 numbers_callback = _reading(numbers)
-_shares_callback = _reading(lambda text: pairs(text, float))
+_shares_callback = _reading(lambda text: pairs(text, share))
 
 
 # Groups of options --------------------------------------------------------------------------

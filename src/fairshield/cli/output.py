@@ -8,12 +8,10 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import click
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _UNWRAPPED = 240
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
@@ -66,14 +64,6 @@ def _print_columns(
         click.echo(line.rstrip())
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """A row of blocks as high as the values; nothing but zeros is flat."""
-    top = max(values, default=0.0)
-    if top <= 0.0:
-        return _BLOCKS[0] * len(values)
-    return "".join(_BLOCKS[round(value / top * (len(_BLOCKS) - 1))] for value in values)
-
-
 def human_size(size: float) -> str:
     """A size in bytes for people.
 
@@ -85,17 +75,6 @@ def human_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" or size >= 10 else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
-
-
-def tenths(horizon: int) -> list[tuple[int, int]]:
-    """The window cut into at most ten parts: first position and one past the last.
-
-    >>> tenths(25)[:2], tenths(3)
-    ([(0, 2), (2, 5)], [(0, 1), (1, 2), (2, 3)])
-    """
-    parts = min(10, horizon)
-    edges = [i * horizon // parts for i in range(parts + 1)]
-    return list(pairwise(edges))
 
 
 def positions(first: int, last: int) -> str:

@@ -15,11 +15,18 @@ from typing import Any, BinaryIO
 import click
 
 from fairshield.cli.options import examples, format_option, policy_argument
-from fairshield.cli.stream import Answer, Lines, blamed_on, decide_stream, read_stream
+from fairshield.cli.stream import (
+    ANSWER_FIELDS,
+    Answer,
+    Lines,
+    blamed_on,
+    decide_stream,
+    keeping_fields,
+    read_stream,
+)
 from fairshield.errors import InvalidValueError
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, read_records
-from fairshield.specfile import decoded, format_of, open_lines
+from fairshield.records import Format, Record, decoded, format_of, open_lines, read_records
 
 
 @click.command(
@@ -57,8 +64,8 @@ def run(
 
     One line each, from FILE or standard input. A request has the fields group, proposed, cost
     (default 1) and, if the property counts by outcome, outcome. Its line is written back with
-    window, position, accepted, overruled and reason as soon as it is decided. A new window begins
-    after every horizon decisions.
+    window, position, accepted, overruled and reason, none of which may be a field of its own, as
+    soon as it is decided. A new window begins after every horizon decisions.
 
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
@@ -70,7 +77,9 @@ def run(
     with open_lines(file) as source, _destination(output, earlier) as target:
         lines, write = Lines(source), _Writer(chosen, target, earlier)
         log = () if earlier is None else earlier.records()
-        for answer in decide_stream(loaded, read_stream(lines, chosen), log):
+        added = (*ANSWER_FIELDS, "explanation") if explain else ANSWER_FIELDS
+        requests = keeping_fields(read_stream(lines, chosen), added)
+        for answer in decide_stream(loaded, requests, log):
             write(_explained(loaded, answer) if explain else answer.fields())
     if lines.cut and chosen == "csv":
         click.echo("Note: the last line of the input has no end; decided as it stands.", err=True)

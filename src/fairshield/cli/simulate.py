@@ -13,9 +13,8 @@ from fairshield.cli.output import (
     positions,
     print_json,
     print_table,
-    sparkline,
-    tenths,
 )
+from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 from fairshield.specfile import parse_inputs
 
@@ -48,7 +47,7 @@ def simulate(policy: Path, windows: int, seed: int, as_json: bool, **words: Any)
 
     loaded = Policy.load(policy)
     chosen = given(words)
-    inputs = parse_inputs(chosen) if chosen else None
+    inputs = parse_inputs(chosen, loaded.groups) if chosen else None
     rng = np.random.default_rng(seed)
     found = simulate_windows(loaded, n_windows=windows, rng=rng, inputs=inputs)
     facts = report(loaded, found, own_inputs=inputs is None) | {"seed": seed}

@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, read_records
+from fairshield.records import Format, Record, declared, read_records
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
+
+ANSWER_FIELDS = ("window", "position", "accepted", "overruled", "reason")
+"""What a decision adds to the fields of its request."""
 
 
 class Request(NamedTuple):
@@ -36,13 +39,9 @@ class Answer(NamedTuple):
 
     def fields(self) -> dict[str, Any]:
         """The record's own fields, and the decision's."""
-        return self.record.fields | {
-            "window": self.window,
-            "position": self.decision.position,
-            "accepted": self.decision.accepted,
-            "overruled": self.decision.overruled,
-            "reason": self.decision.reason,
-        }
+        d = self.decision
+        values = (self.window, d.position, d.accepted, d.overruled, d.reason)
+        return self.record.fields | dict(zip(ANSWER_FIELDS, values, strict=True))
 
 
 class Windows:
@@ -84,7 +83,7 @@ class Windows:
 
 def parse_request(policy: Policy, record: Record) -> Request:
     """The request of a record; group names are compared as text, which is all a CSV has."""
-    group, outcome = declared_group(policy.groups, record), None
+    group, outcome = declared(record.group(), policy.groups), None
     if policy.labelled:
         if record.missing("outcome"):
             raise InvalidValueError(
@@ -95,12 +94,19 @@ def parse_request(policy: Policy, record: Record) -> Request:
     return Request(group, record.flag("proposed"), record.cost(), outcome)
 
 
-def declared_group(groups: Iterable[Group], record: Record) -> Group:
-    """The group of a record as declared: ``1`` for the text ``"1"``, and the other way."""
-    group = record.group()
-    if group in groups:
-        return group
-    return next((known for known in groups if str(known) == str(group)), group)
+def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator[Record]:
+    """The requests, unless a decision would replace a field of theirs.
+
+    A record with every field of a decision is one, made earlier: it may be decided again.
+    """
+    for record in requests:
+        own = [field for field in added if field in record.fields]
+        if own and not record.fields.keys() >= set(ANSWER_FIELDS):
+            raise InvalidValueError(
+                f"line {record.line}: the request has a field {own[0]!r}, which its decision would "
+                "overwrite: rename it"
+            )
+        yield record
 
 
 def decide_stream(

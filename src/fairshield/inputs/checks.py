@@ -17,6 +17,7 @@ Outcomes = Mapping[Any, float]
 """P(outcome = 1), keyed by group, (group, proposed) or (group, proposed, cost)."""
 
 _SUM_TOLERANCE = 1e-9
+_LEAST_COST, _MOST_COST = 1e-30, 1e30
 
 
 def frozen(values: ArrayLike) -> Floats:
@@ -31,7 +32,11 @@ def check_levels(levels: Floats, edges: Floats) -> None:
     if levels.ndim != 1 or not len(levels) or edges.shape != levels.shape:
         raise InvalidValueError("an input model needs at least one cost level, each with an edge")
     for level in levels.tolist():
-        as_cost(level)
+        if as_cost(level) and not _LEAST_COST <= level <= _MOST_COST:
+            raise InvalidValueError(
+                f"the cost {level:g} lies outside {_LEAST_COST:g} … {_MOST_COST:g}: choose another "
+                "unit, so that sums of costs keep their precision"
+            )
     if not (np.diff(levels) > 0).all() or not (np.diff(edges) > 0).all():
         raise InvalidValueError(f"cost levels and edges must rise, got {levels.tolist()}")
     if (edges < levels).any() or (edges[:-1] >= levels[1:]).any():
@@ -83,31 +88,58 @@ def checked_key(key: Any) -> tuple[Group, bool, float]:
     return group_name(group), as_flag(proposed), as_cost(cost)
 
 
-def outcome_array(outcomes: Outcomes, groups: tuple[Group, ...], levels: Floats) -> Floats:
-    """P(outcome = 1) for every request; the most specific key wins."""
-    array = np.full((2, 2, len(levels)), np.nan)
-    by_length = sorted(
-        outcomes.items(), key=lambda kv: len(kv[0]) if isinstance(kv[0], tuple) else 1
-    )
-    for key, p in by_length:
-        group, *rest = key if isinstance(key, tuple) else (key,)
-        if group not in groups:
-            raise InvalidValueError(f"outcomes name group {group!r}, the model has {groups}")
-        where: tuple[Any, ...] = (groups.index(group),)
-        if rest:
-            where += (int(as_flag(rest[0])),)
-        if len(rest) == 2:
-            at = np.flatnonzero(levels == as_cost(rest[1]))
-            if not len(at):
-                raise InvalidValueError(
-                    f"outcomes name cost {rest[1]}, the model has {levels.tolist()}"
-                )
-            where += (int(at[0]),)
-        array[where] = float(p)
-    if np.isnan(array).any():
-        g, r, level = np.argwhere(np.isnan(array))[0]
+def outcome_array(
+    outcomes: Outcomes, groups: tuple[Group, ...], levels: Floats, probs: Floats
+) -> Floats:
+    """P(outcome = 1) for every request; the most specific key wins.
+
+    Requests of probability zero may be left out: their outcome is then as likely as not.
+    """
+    array = np.full(probs.shape, np.nan)
+    keys = {key: key if isinstance(key, tuple) else (key,) for key in outcomes}
+    for key in sorted(keys, key=lambda k: len(keys[k])):
+        array[_cells(keys[key], groups, levels)] = _probability(outcomes[key], key)
+    missing = np.argwhere(np.isnan(array) & (probs > 0.0))
+    if len(missing):
+        g, r, level = missing[0]
         raise InvalidValueError(
             f"no P(outcome = 1) for ({groups[g]!r}, {bool(r)}, {levels[level]:g}): give one per "
             "group, or per (group, proposed), or per (group, proposed, cost)"
         )
-    return array
+    return np.where(np.isnan(array), 0.5, array)
+
+
+def _cells(key: tuple[Any, ...], groups: tuple[Group, ...], levels: Floats) -> tuple[int, ...]:
+    """Where a key of ``outcomes`` points: a group, a proposal in it, a cost level of that."""
+    if not 1 <= len(key) <= 3:
+        raise InvalidValueError(
+            f"outcomes are keyed by group, (group, proposed) or (group, proposed, cost), got {key}"
+        )
+    if key[0] not in groups:
+        raise InvalidValueError(f"outcomes name group {key[0]!r}, the model has {groups}")
+    where = [groups.index(key[0])]
+    if len(key) > 1:
+        where.append(int(as_flag(key[1])))
+    if len(key) == 3:
+        at = np.flatnonzero(levels == as_cost(key[2]))
+        if not len(at):
+            raise InvalidValueError(f"outcomes name cost {key[2]}, the model has {levels.tolist()}")
+        where.append(int(at[0]))
+    return tuple(where)
+
+
+def _probability(value: Any, key: Any) -> float:
+    p = as_number(value, f"P(outcome = 1) of {key!r}")
+    if not 0.0 <= p <= 1.0:
+        raise InvalidValueError(
+            f"P(outcome = 1) of {key!r} must lie between 0 and 1, got {value!r}"
+        )
+    return p
+
+
+def as_number(value: Any, name: str) -> float:
+    """``value`` as a floating-point number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidValueError(f"{name} must be a number, got {value!r}") from None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.records import as_flag
 
@@ -65,11 +66,11 @@ def _check_length(given: NDArray[Any], name: str, length: int) -> None:
 def cost_levels(costs: Floats, bins: int | None) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Levels, upper edges, and the level of each cost."""
     top = float(costs.max())
+    if bins is not None and (not is_whole(bins) or bins < 1):
+        raise InvalidValueError(f"bins must be a whole number of at least 1, or None, got {bins!r}")
     if bins is None or top == 0.0:
         levels, level = np.unique(costs, return_inverse=True)
         return levels, levels, level
-    if not isinstance(bins, int) or bins < 1:
-        raise InvalidValueError(f"bins must be a whole number of at least 1, or None, got {bins!r}")
     cuts = np.linspace(0.0, top, bins + 1)[1:-1]
     used, level = np.unique(np.searchsorted(cuts, costs, side="left"), return_inverse=True)
     levels = np.bincount(level, weights=costs) / np.bincount(level)

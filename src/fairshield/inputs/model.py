@@ -16,6 +16,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
+    as_number,
     check_levels,
     check_outcomes,
     check_probs,
@@ -24,7 +25,7 @@ from fairshield.inputs.checks import (
     outcome_array,
 )
 from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers
-from fairshield.records import Record, read_records
+from fairshield.records import Record, open_text, read_records
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,14 @@ class InputModel:
         array([[0.1625, 0.1625],
                [0.3375, 0.3375]])
         """
-        groups = tuple(shares)
-        table = {(g, r, cost): shares[g] / 2 for g in groups for r in (False, True)}
-        return cls.from_table(table, outcomes=outcomes or dict.fromkeys(groups, 0.5))
+        if not isinstance(shares, Mapping):
+            raise InvalidValueError(f"shares map groups to probabilities, got {shares!r}")
+        parts = {g: as_number(p, f"the share of {g!r}") for g, p in shares.items()}
+        for group, share in parts.items():
+            if not 0.0 <= share <= 1.0:
+                raise InvalidValueError(f"the share of {group!r} must be 0 to 1, got {share!r}")
+        table = {(g, r, cost): p / 2 for g, p in parts.items() for r in (False, True)}
+        return cls.from_table(table, outcomes=outcomes or dict.fromkeys(parts, 0.5))
 
     @classmethod
     def from_table(
@@ -122,7 +128,10 @@ class InputModel:
 
         Groups keep the order in which they first appear.
         """
-        rows = [(*checked_key(key), float(p)) for key, p in table.items()]
+        rows = [
+            (*checked_key(key), as_number(p, f"the probability of {key!r}"))
+            for key, p in table.items()
+        ]
         groups = tuple(dict.fromkeys(g for g, _, _, _ in rows))
         if len(groups) != 2:
             raise InvalidValueError(
@@ -133,7 +142,7 @@ class InputModel:
         probs = np.zeros((2, 2, len(levels)))
         for g, r, c, p in rows:
             probs[groups.index(g), int(r), np.searchsorted(levels, c)] += p
-        given = None if outcomes is None else outcome_array(outcomes, groups, levels)
+        given = None if outcomes is None else outcome_array(outcomes, groups, levels, probs)
         return cls(groups=groups, levels=levels, probs=probs, outcomes=given)
 
     @classmethod
@@ -172,9 +181,10 @@ class InputModel:
             tuple(map(group_name, names)) if names is not None else tuple(sorted(set(who), key=str))
         )
         if len(two) != 2:
+            source = "the records show" if names is None else "names lists"
             raise InvalidValueError(
-                f"the records show {len(two)} groups {list(two)[:5]}, need exactly two: name them "
-                "with names=(first, second)"
+                f"{source} {len(two)} groups {list(two)[:5]}, need exactly two: name them with "
+                "names=(first, second)"
             )
         strangers = [g for g in dict.fromkeys(who) if g not in two]
         if strangers:
@@ -223,13 +233,16 @@ class InputModel:
         if not np.isfinite(score).all():
             bad = int(np.flatnonzero(~np.isfinite(score))[0])
             raise InvalidValueError(f"scores[{bad}] is {score[bad]}: scores must be finite")
+        limit = as_number(threshold, "threshold")
+        if not math.isfinite(limit):
+            raise InvalidValueError(f"threshold must be finite, got {threshold!r}")
         if cost not in ("confidence", "constant"):
             raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {cost!r}")
         constant = cost == "constant"
         return cls.estimate(
             groups,
-            score >= threshold,
-            None if constant else np.abs(score - threshold),
+            score >= limit,
+            None if constant else np.abs(score - limit),
             outcomes,
             bins=None if constant else bins,
             smoothing=smoothing,
@@ -242,7 +255,7 @@ class InputModel:
 
         ``options`` are those of :meth:`estimate`.
         """
-        with Path(path).open(newline="", encoding="utf-8") as lines:
+        with open_text(path) as lines:
             records = list(read_records(lines, "csv"))
         return cls.from_records(records, **options)
 

@@ -32,7 +32,13 @@ class InputSchedule:
         object.__setattr__(self, "parts", tuple(self.parts))
         if not self.parts:
             raise InvalidValueError("a schedule needs at least one (model, steps) pair")
-        for model, steps in self.parts:
+        for part in self.parts:
+            try:
+                model, steps = part
+            except (TypeError, ValueError):
+                raise InvalidValueError(
+                    f"a part of a schedule is a pair (model, steps), got {part!r}"
+                ) from None
             if model.groups != self.groups:
                 raise InvalidValueError(
                     f"models of a schedule must name the same groups in the same order, got "

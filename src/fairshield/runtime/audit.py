@@ -73,10 +73,16 @@ def audit(
         groups = _agreed("groups", groups, policy.groups)
         horizon = _agreed("horizon", horizon, policy.horizon)
         start = _agreed("start", start, policy.start)
-        checkpoints = checkpoints or policy.checkpoints
+        points = tuple(sorted(set(checkpoints))) or None
+        checkpoints = _agreed("checkpoints", points, policy.checkpoints)
     if groups is None:
         records = list(records)
-        groups = _two_groups(start, records)
+        groups = _groups_of(start, records)
+    if len(groups) != 2:
+        raise InvalidValueError(
+            f"{len(groups)} groups {list(groups)[:5]} in groups, start or the log, need exactly "
+            "two: name them with groups=(first, second)"
+        )
     _check_points(horizon, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     auditor = _Auditor(prop, start, horizon, checkpoints, policy)
@@ -244,16 +250,10 @@ def _marking_last(records: Iterable[Record]) -> Iterator[tuple[Record, bool]]:
             yield record, following is None
 
 
-def _two_groups(start: Counts | None, records: Iterable[Record]) -> tuple[Group, ...]:
+def _groups_of(start: Counts | None, records: Iterable[Record]) -> tuple[Group, ...]:
     if start is not None:
         return tuple(start)
-    groups = tuple(sorted({record.group() for record in records}, key=str))
-    if len(groups) != 2:
-        raise InvalidValueError(
-            f"the log shows {len(groups)} groups {list(groups)[:5]}, need exactly two: name them "
-            "with groups=(first, second)"
-        )
-    return groups
+    return tuple(sorted({record.group() for record in records}, key=str))
 
 
 def _agreed(name: str, given: Any, of_policy: Any) -> Any:

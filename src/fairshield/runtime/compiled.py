@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import group_name, unknown_group
 from fairshield.errors import InvalidValueError
-from fairshield.inputs.columns import costs_of, flags
-from fairshield.policy import CUTS_WIDTH, Policy
+from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.policy import Policy
+from fairshield.rows import CUTS_WIDTH
 
 Ints = NDArray[np.int64]
 # Nothing is allocated here, and counting references to the tables would take most of the time.
@@ -221,7 +222,7 @@ def encode_requests(
     outcomes: ArrayLike | None,
 ) -> Requests:
     """Checked requests; every fault is found before anything is decided."""
-    group = _group_numbers(policy, np.asarray(groups))
+    group = _group_numbers(policy, column(groups, "groups"))
     n = len(group)
     said, price = flags(proposed, "proposed", n), costs_of(costs, n)
     relevant = np.ones(n, np.bool_)

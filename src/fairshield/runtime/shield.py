@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group, unknown_group
+from fairshield.counts import Counts, Group
 from fairshield.errors import (
     InvalidValueError,
     OutcomePendingError,
@@ -17,6 +17,7 @@ from fairshield.errors import (
     WindowOverError,
 )
 from fairshield.policy import Policy
+from fairshield.records import Flag, as_flag
 from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
 
 
@@ -56,26 +57,21 @@ class Shield:
         self.policy = policy
         self._horizon = policy.horizon
         self._index = {group: i for i, group in enumerate(policy.groups)}
-        self._at = (0, 0, 0, 0) if counts is None else policy.since_start(counts)
-        seen = self._at[0] + self._at[2]
-        self._t = self._decided_so_far(seen, decided)
+        self._t, self._at = 0, (0, 0, 0, 0)
+        if counts is not None or decided is not None:
+            self._resume(policy.start if counts is None else counts, decided)
         self._pending: Decision | None = None
 
-    def _decided_so_far(self, seen: int, decided: int | None) -> int:
+    def _resume(self, counts: Counts, decided: int | None) -> None:
+        n_a, _, n_b, _ = self.policy.since_start(counts)
         if decided is None:
-            if self.policy.labelled and seen:
+            if self.policy.labelled and n_a + n_b:
                 raise InvalidValueError(
                     f"{self.policy.prop} does not count everybody: to resume, say also how many "
                     "decisions have been made (decided=...)"
                 )
-            decided = seen
-        fits = seen <= decided if self.policy.labelled else seen == decided
-        if not fits or decided > self.policy.horizon:
-            raise InvalidValueError(
-                f"{seen} people counted since the start do not fit {decided} decisions of a "
-                f"window of {self.policy.horizon}"
-            )
-        return decided
+            decided = n_a + n_b
+        self._at, self._t = self.policy.position(counts, decided), decided
 
     # Where the window stands ----------------------------------------------------------------
 
@@ -118,20 +114,23 @@ class Shield:
 
     # Deciding -------------------------------------------------------------------------------
 
-    def decide(self, group: Group, *, proposed: bool, cost: float = 1.0) -> Decision:
+    def decide(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """The final decision on one person; it is counted at once."""
-        g = self._index.get(group, -1)
-        t = self._t
-        if g < 0 or not 0.0 <= cost < math.inf or t >= self._horizon or self._pending is not None:
+        t, at = self._t, self._at
+        try:
+            g = self._index[group]
+            if not 0.0 <= cost < math.inf or t >= self._horizon or self._pending is not None:
+                self._refuse(group, cost)
+        except (KeyError, TypeError):
             self._refuse(group, cost)
-        proposed = bool(proposed)
-        at = self._at
+        if proposed is not True and proposed is not False:
+            proposed = as_flag(proposed)
         accepted, why = verdict(self.policy, t, *at, g, proposed, cost)
         decision = Decision(t, group, proposed, cost, accepted, why, at, why is not LOST)
         self._count(decision, g)
         return decision
 
-    def observe(self, decision: Decision, *, outcome: bool) -> None:
+    def observe(self, decision: Decision, *, outcome: Flag) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
         if self._pending is None or decision.position != self._pending.position:
             raise UnexpectedOutcomeError(
@@ -144,7 +143,7 @@ class Shield:
                     else "none is; decide first, observe once"
                 )
             )
-        if bool(outcome) == self.policy.prop.relevant_outcome:
+        if as_flag(outcome) == self.policy.prop.relevant_outcome:
             at, pending = self._at, self._pending
             self._at = _after(at, self._index[pending.group], pending.accepted)
         self._pending = None
@@ -177,30 +176,32 @@ class Shield:
 
     # A human in the loop --------------------------------------------------------------------
 
-    def advise(self, group: Group, *, proposed: bool, cost: float = 1.0) -> Decision:
+    def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """What the shield would decide; nothing is counted until :meth:`record`."""
         if self._pending is not None:
             self._refuse(group, cost)
         check_request(self.policy, self._t, group, cost)
-        g = self._index[group]
-        accepted, why = verdict(self.policy, self._t, *self._at, g, bool(proposed), cost)
-        return Decision(
-            self._t, group, bool(proposed), cost, accepted, why, self._at, why is not LOST
-        )
+        said = as_flag(proposed)
+        accepted, why = verdict(self.policy, self._t, *self._at, self._index[group], said, cost)
+        return Decision(self._t, group, said, cost, accepted, why, self._at, why is not LOST)
 
-    def record(self, advice: Decision, *, final: bool) -> Decision:
+    def record(self, advice: Decision, *, final: Flag) -> Decision:
         """Count a person's decision on the request that ``advice`` was for.
 
         The returned decision says whether fairness is still guaranteed; the next decision plans
         from the counters as they are.
         """
-        if advice.position != self._t or self._pending is not None:
+        if self._pending is not None:
+            self._refuse(advice.group, advice.cost)
+        if advice.position != self._t or advice.seen_before != self._at:
             raise InvalidValueError(
-                f"the advice is for decision {advice.position}, the next decision is {self._t}"
+                f"the advice is for decision {advice.position}, the next decision is {self._t}: "
+                "ask this shield for advice again"
             )
-        decision = advice
-        if bool(final) != advice.accepted:
-            decision = advice._replace(accepted=bool(final), why=Why.HUMAN)
+        check_request(self.policy, self._t, advice.group, advice.cost)
+        decision, accepted = advice, as_flag(final)
+        if accepted != advice.accepted:
+            decision = advice._replace(accepted=accepted, why=Why.HUMAN)
         self._count(decision, self._index[decision.group])
         return decision._replace(guaranteed=self.guaranteed)
 
@@ -213,14 +214,14 @@ class Shield:
         else:
             self._at = _after(self._at, g, decision.accepted)
 
-    def _refuse(self, group: Group, cost: float) -> None:
+    def _refuse(self, group: Group, cost: float) -> NoReturn:
         """Raise the error for a request that :meth:`decide` cannot answer."""
         if self._pending is not None:
             raise OutcomePendingError(
                 f"observe the outcome of decision {self._pending.position} before the next decision"
             )
         check_request(self.policy, self._t, group, cost)
-        raise unknown_group(group, self.policy.groups)
+        raise AssertionError(f"{group!r} at cost {cost!r} was refused for no reason")
 
 
 def _after(at: tuple[int, int, int, int], group: int, accepted: bool) -> tuple[int, int, int, int]:

@@ -1,7 +1,7 @@
 """The decision rule: one request, one answer, nothing remembered.
 
-Everything that decides (the shield, the simulator, the service, the verifier) comes down to
-:func:`decide`, or to its compiled twin in :mod:`fairshield.runtime.compiled`.
+Everything that decides comes down to :func:`verdict`, or to its compiled twin in
+:mod:`fairshield.runtime.compiled`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.policy import Policy
+from fairshield.records import as_cost, as_flag
 
 
 class Why(Enum):
@@ -125,11 +126,11 @@ def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> fl
 
 def decide(policy: Policy, state: State, group: Group, proposed: bool, cost: float) -> Decision:
     """Decide one request.  Pure: same arguments, same answer."""
-    t, at = state.decided, policy.since_start(state.counts)
+    t, said = state.decided, as_flag(proposed)
+    at = policy.position(state.counts, t)
     check_request(policy, t, group, cost)
-    g = policy.groups.index(group)
-    accepted, why = verdict(policy, t, *at, g, bool(proposed), cost)
-    return Decision(t, group, bool(proposed), float(cost), accepted, why, at, why is not Why.LOST)
+    accepted, why = verdict(policy, t, *at, policy.groups.index(group), said, cost)
+    return Decision(t, group, said, float(cost), accepted, why, at, why is not LOST)
 
 
 def advance(policy: Policy, state: State, decision: Decision, outcome: bool | None) -> State:
@@ -137,7 +138,7 @@ def advance(policy: Policy, state: State, decision: Decision, outcome: bool | No
     relevant = policy.prop.relevant_outcome
     if relevant is not None and outcome is None:
         raise InvalidValueError(f"{policy.prop} needs the outcome of every decision")
-    if relevant is None or bool(outcome) == relevant:
+    if relevant is None or as_flag(outcome) == relevant:
         counts = state.counts.after(decision.group, accepted=decision.accepted)
     else:
         counts = state.counts
@@ -155,18 +156,14 @@ def step(
 ) -> tuple[State, Decision]:
     """Decide one request and advance; for properties that need it, with its outcome."""
     decision = decide(policy, state, group, proposed, cost)
-    after = advance(policy, state, decision, outcome)
-    if decision.guaranteed and not policy.guarantees(after.counts, after.decided):
-        decision = decision._replace(guaranteed=False)
-    return after, decision
+    return advance(policy, state, decision, outcome), decision
 
 
 def check_request(policy: Policy, decided: int, group: Group, cost: float) -> None:
     """Refuse what cannot be decided, before anything is counted."""
     if group not in policy.groups:
         raise unknown_group(group, policy.groups)
-    if not 0.0 <= cost < math.inf:
-        raise InvalidValueError(f"cost must be a finite number of at least 0, got {cost!r}")
+    as_cost(cost)
     if decided >= policy.horizon:
         raise WindowOverError(
             f"all {policy.horizon} decisions of this window have been made: start a new Shield"

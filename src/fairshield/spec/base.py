@@ -18,6 +18,7 @@ from fairshield.errors import InvalidValueError
 
 Undefined = Literal["bias-0", "rate-0"]
 Number = str | int | float | Fraction | Decimal
+_MOST_DIGITS = 1000
 Count = GroupCount[Any]
 """Counters of one group: Python integers, or integer arrays that broadcast."""
 
@@ -34,8 +35,8 @@ class Property(ABC):
     min_support
         The property binds only once each group has this many relevant people.
     undefined
-        What to make of a group without relevant people: ``"bias-0"`` calls the counters fair, as
-        the paper does; ``"rate-0"`` gives that group rate 0, as its published experiments did.
+        What to make of the rate of a group without relevant people: with ``"bias-0"`` it bounds
+        nothing, as in the paper; ``"rate-0"`` makes it 0, as the published experiments did.
     """
 
     kind: ClassVar[str] = ""
@@ -77,7 +78,8 @@ class Property(ABC):
     def fair(self, a: Count, b: Count) -> Any:
         """Whether the bound holds, for integers or elementwise for integer arrays.
 
-        Called only where the property binds.  Use integer arithmetic, no division.
+        Also asked about groups nobody was seen of, and below ``min_support``, where the answer
+        does not count.  Use integer arithmetic, no division.
         """
 
     def bias(self, a: Count, b: Count) -> Any:
@@ -168,8 +170,14 @@ class Property(ABC):
         plain = {k: str(v) if isinstance(v, Fraction) else v for k, v in data.items()}
         return {"kind": self.kind, **plain}
 
-    def __str__(self) -> str:
+    def words(self) -> str:
+        """The bound in words, without the conditions under which it binds."""
         return self.kind.replace("-", " ") or type(self).__name__
+
+    def __str__(self) -> str:
+        support = f" once each group has {self.min_support}" if self.min_support else ""
+        unseen = " (an unseen group has rate 0)" if self.undefined == "rate-0" else ""
+        return self.words() + support + unseen
 
 
 Inequality = tuple[Any, Any]
@@ -243,14 +251,25 @@ def exact(value: Number, name: str, *, most: int | None = None) -> Fraction:
         if isinstance(value, Rational):
             result = Fraction(value.numerator, value.denominator)
         elif isinstance(value, (str, Real, Decimal)):
-            result = Fraction(str(value))
+            result = _fraction(str(value))
         else:
             raise ValueError
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         raise InvalidValueError(
             f"{name} must be a number such as '0.1', '1/10' or 0.1, got {value!r}"
         ) from None
     if result < 0 or (most is not None and result > most):
         interval = "at least 0" if most is None else f"between 0 and {most}"
-        raise InvalidValueError(f"{name} must be {interval}, got {value!r}")
+        raise InvalidValueError(
+            f"{name} must be {interval}, got {value!r}: write 10 percent as 0.1 or '1/10'"
+        )
     return result
+
+
+def _fraction(text: str) -> Fraction:
+    if "/" in text:
+        return Fraction(text)
+    number = Decimal(text)
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        raise ValueError  # a power of ten that would take for ever to write out
+    return Fraction(number)

@@ -38,8 +38,8 @@ class _Bounded(LinearProperty):
     def coefficient(self) -> int:
         return max(self.bound.numerator, self.bound.denominator)
 
-    def __str__(self) -> str:
-        return f"{super().__str__()} ≤ {self.bound}"
+    def words(self) -> str:
+        return f"{super().words()} ≤ {self.bound}"
 
 
 @dataclass(frozen=True, init=False)
@@ -155,7 +155,7 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
     def limit(self) -> float:
         return float(1 - self.bound) if self.two_sided else float(self.bound)
 
-    def __str__(self) -> str:
+    def words(self) -> str:
         if self.two_sided:
             return f"disparate impact ≥ {self.bound}"
         return f"disparate impact (first to second) ≤ {self.bound}"
@@ -217,7 +217,7 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
     def coefficient(self) -> int:
         return max(self.lower.denominator, self.upper.denominator)
 
-    def __str__(self) -> str:
+    def words(self) -> str:
         return f"rates in [{self.lower}, {self.upper}]"
 
 

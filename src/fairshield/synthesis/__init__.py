@@ -15,8 +15,10 @@ from fairshield._version import __version__
 from fairshield.counts import Counts, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.inputs.checks import as_number
 from fairshield.layout import Layout
-from fairshield.policy import Policy, RowTable
+from fairshield.policy import Policy
+from fairshield.rows import RowTable
 from fairshield.spec import Property
 from fairshield.synthesis import reference
 from fairshield.synthesis.memory import check_memory
@@ -25,7 +27,10 @@ from fairshield.synthesis.problem import Problem, make_problem
 Backend = Literal["auto", "reference", "cpu"]
 Progress = Callable[[float], None]
 
-__all__ = ["Backend", "cost_to_go", "synthesize"]
+_MOST_REFERENCE = 200
+_MOST_SEEN = 10**15
+
+__all__ = ["Backend", "cost_to_go", "planned_rise", "synthesize"]
 
 
 def synthesize(
@@ -80,11 +85,12 @@ def synthesize(
     >>> round(policy.expected_cost, 6)
     2.587138
     """
+    _check_kinds(prop, inputs)
     horizon, start, points, spread = _checked(inputs, horizon, start, checkpoints, spread)
-    _check_backend(backend)
+    _check_backend(backend, horizon)
     labelled = prop.relevant_outcome is not None
     check_memory(Layout(horizon, labelled), _n_levels(inputs), spread=spread != 1.0)
-    problem = make_problem(prop, inputs, horizon, start, points, _rise(spread, horizon))
+    problem = make_problem(prop, inputs, horizon, start, points, planned_rise(spread, horizon))
     value, rows = _solve(problem, backend, threads, progress, record=True)
     if rows is None:
         raise _infeasible(problem, start)
@@ -128,14 +134,14 @@ def cost_to_go(
         return 0.0
     inputs = remaining_inputs(policy.inputs, decided)
     earlier = tuple(c - decided for c in policy.checkpoints if c > decided)
-    rise = _rise(policy.spread, policy.horizon)
+    rise = planned_rise(policy.spread, policy.horizon)
     problem = make_problem(
         policy.prop, inputs, left, counts, earlier, None if rise is None else rise[decided:]
     )
     return _solve(problem, "auto", threads, None, record=False)[0]
 
 
-def _rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
+def planned_rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
     """By how much the planned costs rise over the window."""
     return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
 
@@ -195,7 +201,18 @@ def _checked(
     for group in start:
         if group not in inputs.groups:
             raise unknown_group(group, inputs.groups)
+    for group in inputs.groups:
+        if group not in start:
+            raise InvalidValueError(
+                f"start has no counters for group {group!r}: give (0, 0) for none"
+            )
+        if start[group].seen > _MOST_SEEN:
+            raise InvalidValueError(
+                f"start counts {start[group].seen} people, at most {_MOST_SEEN}"
+            )
     start = Counts({g: start[g] for g in inputs.groups})
+    if not isinstance(checkpoints, Iterable):
+        raise InvalidValueError(f"checkpoints are a collection such as (50,), got {checkpoints!r}")
     points = tuple(checkpoints)
     for point in points:
         if not is_whole(point) or not 1 <= point <= horizon:
@@ -203,14 +220,30 @@ def _checked(
                 f"checkpoints must be whole numbers from 1 to the horizon {horizon}, got {point!r}"
             )
     earlier = tuple(sorted({int(p) for p in points} - {horizon}))
-    if not 1.0 <= spread < math.inf:
+    if not 1.0 <= as_number(spread, "spread") < math.inf:
         raise InvalidValueError(
             f"spread must be a finite number of at least 1 (1: do not spread), got {spread!r}"
         )
     return horizon, start, earlier, float(spread)
 
 
-def _check_backend(backend: str) -> None:
+def _check_kinds(prop: object, inputs: object) -> None:
+    if not isinstance(prop, Property):
+        raise InvalidValueError(
+            f"prop is a property such as DemographicParity('0.1'), got {prop!r}"
+        )
+    if not isinstance(inputs, (InputModel, InputSchedule)):
+        raise InvalidValueError(
+            f"inputs is an InputModel or an InputSchedule, got {type(inputs).__name__}: see "
+            "InputModel.agnostic"
+        )
+
+
+def _check_backend(backend: str, horizon: int) -> None:
+    if backend == "reference" and horizon > _MOST_REFERENCE:
+        raise InvalidValueError(
+            f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {horizon}: use 'cpu'"
+        )
     if backend not in ("auto", "reference", "cpu"):
         raise InvalidValueError(f"backend must be 'auto', 'cpu' or 'reference', got {backend!r}")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairshield.errors import MemoryLimitError
 from fairshield.layout import Layout
-from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, code_type
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, code_type
 
 _FIXED = 4_000_000
 """Threads, scratch rows, and what the allocator keeps."""
@@ -60,8 +60,16 @@ def available_bytes() -> int:
     if (group / "memory.max").exists() and (group / "memory.current").exists():
         most = (group / "memory.max").read_text().strip()
         if most != "max":
-            limits.append(int(most) - int((group / "memory.current").read_text()))
+            # The kernel gives back pages of files that nobody has used lately.
+            used = int((group / "memory.current").read_text()) - _inactive_files(group)
+            limits.append(max(int(most) - used, 0))
     return min(limits)
+
+
+def _inactive_files(group: Path) -> int:
+    stat = group / "memory.stat"
+    lines = stat.read_text().splitlines() if stat.exists() else []
+    return next((int(x.split()[1]) for x in lines if x.startswith("inactive_file ")), 0)
 
 
 def _human(size: float) -> str:

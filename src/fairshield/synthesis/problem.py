@@ -25,9 +25,9 @@ Ints = NDArray[np.int64]
 
 LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
-LEAST_RELEVANCE = 1e-200
+LEAST_RELEVANCE = 1e-150
 """Stands for relevance zero: such people sway no plan, yet safety may demand overruling them."""
-NEVER = 1e100
+NEVER = 1e60
 """No gain is worth this cost, which only those of relevance zero have."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairshield.counts import GroupCount
-from fairshield.policy import BARE_WIDTH, RowTable, make_rows
+from fairshield.rows import BARE_WIDTH, RowTable, make_rows
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.layout import Layout
-from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type, make_rows
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type, make_rows
 from fairshield.synthesis.kernels import (
     EMPTY_LO,
     LANES,

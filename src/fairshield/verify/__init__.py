@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairshield.counts import is_whole
 from fairshield.layout import Layout
 from fairshield.policy import Policy
+from fairshield.structure import broken, check_tables
 from fairshield.verify.counterexample import Counterexample as Counterexample
 from fairshield.verify.counterexample import LoggedDecision as LoggedDecision
 from fairshield.verify.counterexample import find_counterexample
-from fairshield.verify.structure import check_structure
 
 Progress = Callable[[float], None]
 
@@ -86,7 +87,8 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     >>> print(fs.verify(policy))
     guarantee holds: 433 states, 1,060 transitions
     """
-    check_structure(policy)
+    _check_window(policy)
+    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
     # Loads the compiler, which everything else in this module does without.
     from fairshield.verify.reach import Reach  # noqa: PLC0415
 
@@ -101,3 +103,13 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
         if progress is not None:
             progress(Layout(t + 1, policy.labelled).n_states / total)
     return Verification(True, reach.states, reach.transitions)
+
+
+def _check_window(policy: Policy) -> None:
+    if not is_whole(policy.horizon) or policy.horizon < 1:
+        raise broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
+    for point in policy.checkpoints:
+        if not is_whole(point) or not 1 <= point <= policy.horizon:
+            raise broken(f"checkpoint {point!r} does not lie in 1 … {policy.horizon}")
+    if tuple(policy.start) != policy.groups:
+        raise broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import tables, verdict
+from fairshield.structure import layer_rows
 from fairshield.verify.kernels import expand
-from fairshield.verify.structure import layer_rows
 
 _STATES_AT_ONCE = 1 << 20
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import is_whole
 from fairshield.errors import ArtifactError
-from fairshield.policy import BARE_WIDTH, CUTS_WIDTH, Policy
+from fairshield.layout import Layout
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 
 Ints = NDArray[np.int64]
 
@@ -33,64 +33,53 @@ def _count_up(lengths: Ints) -> Ints:
     return np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
 
 
-def check_structure(policy: Policy) -> None:
-    """Refuse tables that do not fit the policy's horizon, its cost levels or each other."""
-    _check_window(policy)
-    _check_arrays(policy)
-    _check_costs(policy)
-    _check_rows(policy)
-    _check_dense_rows(policy)
+def check_tables(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:
+    """Refuse tables that do not fit the horizon, the cost levels or each other."""
+    _check_arrays(layout, rows, edges, ranks)
+    _check_costs(layout, edges, ranks)
+    _check_rows(layout, rows)
+    _check_dense_rows(rows)
 
 
-def _check_window(policy: Policy) -> None:
-    if not is_whole(policy.horizon) or policy.horizon < 1:
-        raise _broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
-    for point in policy.checkpoints:
-        if not is_whole(point) or not 1 <= point <= policy.horizon:
-            raise _broken(f"checkpoint {point!r} does not lie in 1 … {policy.horizon}")
-    if tuple(policy.start) != policy.groups:
-        raise _broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")
-
-
-def _check_arrays(policy: Policy) -> None:
-    rows, n_rows = policy.rows, policy.layout.n_rows
+def _check_arrays(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:
+    n_rows = layout.n_rows
     for name, array, types in (
         ("cuts", rows.cuts, ("uint8", "uint16")),
         ("dense_codes", rows.dense_codes, ("int8", "int16", "int32")),
         ("dense_rows", rows.dense_rows, ("int64",)),
         ("dense_starts", rows.dense_starts, ("int64",)),
-        ("edges", policy.edges, ("float64",)),
-        ("ranks", policy.ranks, ("int64",)),
+        ("edges", edges, ("float64",)),
+        ("ranks", ranks, ("int64",)),
     ):
         if array.dtype.name not in types:
-            raise _broken(f"{name} has type {array.dtype}, expected {' or '.join(types)}")
+            raise broken(f"{name} has type {array.dtype}, expected {' or '.join(types)}")
         flat = name not in ("cuts", "ranks")
         if flat and array.ndim != 1:
-            raise _broken(f"{name} has {array.ndim} dimensions, expected 1")
+            raise broken(f"{name} has {array.ndim} dimensions, expected 1")
     shape = rows.cuts.shape
     if shape not in ((n_rows, BARE_WIDTH), (n_rows, CUTS_WIDTH)):
-        raise _broken(
-            f"cuts has shape {shape}, a horizon of {policy.horizon} needs {n_rows} rows of "
+        raise broken(
+            f"cuts has shape {shape}, a horizon of {layout.horizon} needs {n_rows} rows of "
             f"{BARE_WIDTH} or {CUTS_WIDTH}"
         )
 
 
-def _check_costs(policy: Policy) -> None:
-    edges, shape = policy.edges, policy.ranks.shape
-    fitting = [(steps, 2, 2, len(edges)) for steps in (1, policy.horizon)]
+def _check_costs(layout: Layout, edges: NDArray[np.float64], ranks: Ints) -> None:
+    shape = ranks.shape
+    fitting = [(steps, 2, 2, len(edges)) for steps in (1, layout.horizon)]
     if shape not in fitting:
-        raise _broken(f"ranks has shape {shape}, expected {fitting[0]} or {fitting[1]}")
+        raise broken(f"ranks has shape {shape}, expected {fitting[0]} or {fitting[1]}")
     # Two levels of a schedule may share an edge; the second is then never used.
     if not len(edges) or not edges[0] >= 0.0 or not (edges[1:] >= edges[:-1]).all():
-        raise _broken(f"edges of cost levels must rise from at least 0, got {edges.tolist()}")
+        raise broken(f"edges of cost levels must rise from at least 0, got {edges.tolist()}")
 
 
-def _check_rows(policy: Policy) -> None:
-    starts, cuts = policy.layout.layer_starts, policy.rows.cuts
+def _check_rows(layout: Layout, rows: RowTable) -> None:
+    starts, cuts = layout.layer_starts, rows.cuts
     mark = np.iinfo(cuts.dtype).max
-    for t in range(policy.horizon + 1):
+    for t in range(layout.horizon + 1):
         layer = cuts[starts[t] : starts[t + 1]]
-        most = layer_rows(t, policy.labelled)[2] + 1
+        most = layer_rows(t, layout.labelled)[2] + 1
         lo, hi = layer[:, 0], layer[:, 1]
         bad = (lo > hi) | (hi > most)
         if layer.shape[1] == CUTS_WIDTH:
@@ -99,37 +88,34 @@ def _check_rows(policy: Policy) -> None:
             bad |= read & (layer[:, 2:].max(axis=1) > most)
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
-            raise _broken(
+            raise broken(
                 f"row {starts[t] + i} (after {t} decisions) reads {layer[i].tolist()}, which does "
                 f"not fit its {most[i]} states"
             )
 
 
-def _check_dense_rows(policy: Policy) -> None:
-    rows, starts, codes = (
-        policy.rows.dense_rows,
-        policy.rows.dense_starts,
-        policy.rows.dense_codes,
-    )
-    if policy.rows.cuts.shape[1] == BARE_WIDTH:
+def _check_dense_rows(table: RowTable) -> None:
+    rows, starts, codes = table.dense_rows, table.dense_starts, table.dense_codes
+    if table.cuts.shape[1] == BARE_WIDTH:
         # Without cuts every row has a start, -1 for none.
-        if len(rows) or len(starts) != len(policy.rows.cuts):
-            raise _broken(f"{len(starts)} dense starts for {len(policy.rows.cuts)} rows")
+        if len(rows) or len(starts) != len(table.cuts):
+            raise broken(f"{len(starts)} dense starts for {len(table.cuts)} rows")
         rows = np.flatnonzero(starts != -1)
         starts = starts[rows]
     if len(rows) != len(starts):
-        raise _broken(f"{len(rows)} dense rows, but {len(starts)} starts")
+        raise broken(f"{len(rows)} dense rows, but {len(starts)} starts")
     if not len(rows):
         return
-    if rows[0] < 0 or rows[-1] >= len(policy.rows.cuts) or not (rows[1:] > rows[:-1]).all():
-        raise _broken("the numbers of dense rows must rise and be rows of the table")
-    cuts = policy.rows.cuts[rows].astype(np.int64)
+    if rows[0] < 0 or rows[-1] >= len(table.cuts) or not (rows[1:] > rows[:-1]).all():
+        raise broken("the numbers of dense rows must rise and be rows of the table")
+    cuts = table.cuts[rows].astype(np.int64)
     room = len(codes) - 2 * (cuts[:, 1] - cuts[:, 0])
     bad = np.flatnonzero((starts < 0) | (starts > room))
     if len(bad):
         i = bad[0]
-        raise _broken(f"dense row {rows[i]} begins at {starts[i]} of {len(codes)} codes, too late")
+        raise broken(f"dense row {rows[i]} begins at {starts[i]} of {len(codes)} codes, too late")
 
 
-def _broken(what: str) -> ArtifactError:
+def broken(what: str) -> ArtifactError:
+    """The error for tables that are not those of a policy."""
     return ArtifactError(f"not the tables of a policy: {what}; synthesise the policy again")
