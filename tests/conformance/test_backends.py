@@ -145,8 +145,7 @@ class TestCpu(BackendConformance):
 def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Threads are used however small the problem, and a pass has this many layers."""
     monkeypatch.setattr(solver, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(solver, "_LEAST_LAYERS", request.param)
-    monkeypatch.setattr(solver, "_MOST_LAYERS", request.param)
+    monkeypatch.setattr(solver, "_layers_per_pass", lambda layout, workers: request.param)
     return int(request.param)
 
 

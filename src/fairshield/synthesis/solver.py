@@ -39,8 +39,8 @@ Ints = NDArray[np.int64]
 
 _CACHE_BYTES = 1 << 20
 """Blocks of one wavefront should fit into this much cache."""
-_LEAST_LAYERS, _MOST_LAYERS = 4, 16
-_WORTH_A_THREAD = 1_000_000
+_LEAST_LAYERS, _MOST_LAYERS = 8, 16
+_WORTH_A_THREAD = 6_000_000
 """States below which another thread costs more than it brings."""
 _CELLS_PER_LEVEL = 64
 _SAME_SPLIT = 0.95
@@ -259,10 +259,12 @@ def _empty_layer(states: int, rows: int, horizon: int) -> Layer:
 
 def _layers_per_pass(layout: Layout, workers: int) -> int:
     """Layers that a wavefront takes through the cache at once."""
+    if workers > 1:
+        # Workers meet after each pass, and go over as many of their neighbour's blocks again as
+        # it has layers.
+        return int(np.clip(layout.horizon // (8 * workers), 1, _MOST_LAYERS))
     block = 8 * max(map(layout.block_states, range(layout.horizon + 1)))
-    fit = int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
-    # Workers go over as many of their neighbour's blocks again as there are layers.
-    return fit if workers == 1 else max(min(fit, layout.horizon // (5 * workers)), 1)
+    return int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
 
 
 def _prices(problem: Problem) -> Prices:
