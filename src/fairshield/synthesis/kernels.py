@@ -58,6 +58,8 @@ SWEEP = 512
 """States whose values, differences and codes stay in the first cache."""
 FINITE = 1e290
 EMPTY_LO = 2**30
+MASK, LONG = 0xFFFFFFFF, 0x400
+"""Half of a tally; rows from this length on do not fit into it and are stored state by state."""
 CODES, ROWS = 0, 1
 """Where ``Record.dense_used`` counts written codes and written rows."""
 
@@ -249,37 +251,38 @@ def _codes_one(
 def _tally_one(
     v: Floats, reject_a: Any, accept_a: Any, reject_b: Any, n: Any, whole: Any,
     ca0: float, ca1: float, cb0: float, cb1: float, values: Floats, skip: Any,
-) -> tuple[int, int, int, int, int]:  # fmt: skip
-    """States where the shield accepts, rejects in a, accepts, rejects in b, whatever is proposed.
+) -> tuple[int, int, int]:  # fmt: skip
+    """States of a row where the shield accepts, or rejects, whatever is proposed.
 
-    Each such state adds ``1 + (j << 32)``, so that one number holds both how many and where.  The
-    fifth number counts finite values.
+    For group a, then b: each accepting state adds ``1 + (j << 11)``, each rejecting one the same
+    32 bits higher, so that one number holds how many there are and where.  Then the number of
+    states that are not feasible.
     """
-    zero, one = np.int64(0), np.int64(1)
-    up_a = down_a = up_b = down_b = finite = zero
+    zero = np.int64(0)
+    in_a = in_b = dead = zero
     for j in range(whole):
-        unit = one + (np.int64(j) << 32) if j < n else zero
+        unit = np.int64(1) + (np.int64(j) << 11) if j < n else zero
         ya, xa = v[reject_a + j], v[accept_a + j]
         yb, xb = v[reject_b + j], v[reject_b + j + U(1)]
-        up_a += unit if ca0 + xa < ya else zero
-        down_a += unit if ca1 + ya < xa else zero
-        up_b += unit if cb0 + xb < yb else zero
-        down_b += unit if cb1 + yb < xb else zero
-        finite += unit if values[skip + j] < np.inf else zero
-    return up_a, down_a, up_b, down_b, finite & 0xFFFFFFFF
+        in_a += unit if ca0 + xa < ya else zero
+        in_a += (unit << 32) if ca1 + ya < xa else zero
+        in_b += unit if cb0 + xb < yb else zero
+        in_b += (unit << 32) if cb1 + yb < xb else zero
+        dead |= unit if values[skip + j] == np.inf else zero
+    return in_a, in_b, dead
 
 
 @_inline
 def _is_head(tally: int) -> bool:
     """Whether the tallied states are the first of the row: their positions add up to the least."""
-    count, positions = tally & 0xFFFFFFFF, tally >> 32
+    count, positions = tally & 0x7FF, tally >> 11
     return 2 * positions == count * (count - 1)
 
 
 @_inline
 def _is_tail(tally: int, n: int) -> bool:
     """Whether the tallied states are the last of the row's ``n``."""
-    count, positions = tally & 0xFFFFFFFF, tally >> 32
+    count, positions = tally & 0x7FF, tally >> 11
     return 2 * positions == count * (2 * n - count - 1)
 
 
@@ -290,16 +293,18 @@ def _record_cuts(
     lo: int, hi: int, cuts: Any, row: int, codes: Floats,
 ) -> bool:  # fmt: skip
     """Write a row as cuts if it is of that form; otherwise mark it and work out its codes."""
-    up_a, down_a, up_b, down_b, finite = _tally_one(
+    size = hi - lo
+    in_a, in_b, dead = _tally_one(
         v, reject_a, accept_a, reject_b, n, whole, ca0, ca1, cb0, cb1, values, skip
     )
+    up_a, down_a, up_b, down_b = in_a & MASK, in_a >> 32, in_b & MASK, in_b >> 32
     if (
-        finite == hi - lo
-        and _is_head(down_a) and _is_tail(up_a, finite)
-        and _is_head(up_b) and _is_tail(down_b, finite)
+        size < LONG and dead == 0
+        and _is_head(down_a) and _is_tail(up_a, size)
+        and _is_head(up_b) and _is_tail(down_b, size)
     ):  # fmt: skip
-        cuts[row, 2], cuts[row, 3] = lo + (down_a & 0xFFFFFFFF), hi - (up_a & 0xFFFFFFFF)
-        cuts[row, 4], cuts[row, 5] = lo + (up_b & 0xFFFFFFFF), hi - (down_b & 0xFFFFFFFF)
+        cuts[row, 2], cuts[row, 3] = lo + (down_a & 0x7FF), hi - (up_a & 0x7FF)
+        cuts[row, 4], cuts[row, 5] = lo + (up_b & 0x7FF), hi - (down_b & 0x7FF)
         return True
     cuts[row, 2] = (1 << (8 * cuts.itemsize)) - 1
     _codes_one(v, reject_a, accept_a, n, 0, ca0, ca1, codes, skip)
