@@ -66,14 +66,16 @@ def synthesis_speed() -> Iterator[Figure]:
 def against_recursion() -> Iterator[Figure]:
     """Values, and the whole synthesis, beside a memoised recursion over nested arrays in C."""
     baseline, threads = Baseline(), len(os.sched_getaffinity(0))
-    for horizon, repeats, least in ((100, 15, (80, 40)), (200, 5, (150, 75))):
-        seconds, ours, whole = side_by_side(
-            lambda: baseline.seconds(horizon),  # noqa: B023
-            lambda: values(DP, UNIFORM, horizon, threads),  # noqa: B023
-            lambda: fs.synthesize(DP, UNIFORM, horizon=horizon),  # noqa: B023
-            repeats=repeats,
-        )
-        seconds = min(baseline.seconds(horizon) for _ in range(3))
+    for horizon, least in ((100, (80, 40)), (200, (150, 75))):
+        rounds = [
+            (
+                baseline.seconds(horizon),
+                best_of(lambda: values(DP, UNIFORM, horizon, threads), 10),  # noqa: B023
+                best_of(lambda: fs.synthesize(DP, UNIFORM, horizon=horizon), 10),  # noqa: B023
+            )
+            for _ in range(3)
+        ]
+        seconds, ours, whole = (min(column) for column in zip(*rounds, strict=True))
         for what, time_taken, target in (
             ("values only", ours, least[0]),
             ("whole synthesize, policy included", whole, least[1]),
