@@ -102,8 +102,8 @@ class Record(NamedTuple):
     """Where the policy is written; see :class:`fairshield.policy.RowTable`."""
 
     cuts: Any
-    dense_rows: Ints
-    dense_starts: Ints
+    dense_index: Ints
+    """Row number, and where its codes begin."""
     dense_codes: Any
     dense_used: Ints
 
@@ -331,8 +331,8 @@ def _write_dense(record: Record, row: int, codes: Any, values: Floats, skip: Any
         for j in range(n):
             alive = values[skip + j] < np.inf
             record.dense_codes[start + g * n + j] = np.int64(codes[g, skip + j]) if alive else dead
-    record.dense_rows[used[ROWS]] = row
-    record.dense_starts[used[ROWS]] = used[CODES]
+    record.dense_index[used[ROWS], 0] = row
+    record.dense_index[used[ROWS], 1] = used[CODES]
     used[CODES] += 2 * np.int64(n)
     used[ROWS] += 1
 
@@ -540,11 +540,12 @@ def set_terminal(
 
 
 @_jit
-def block_work(layer: Layer, row_at: Ints, n_blocks: int, out: Floats) -> None:
-    """About how long each block takes: a fixed time for each row, and its states."""
-    for n_a in range(n_blocks):
+def block_work(layer: Layer, row_at: Ints, t: int, labelled: bool, out: Floats) -> None:
+    """About how long each block of layer ``t`` takes: a time for each row, and its states."""
+    for n_a in range(t + 1):
         work = 0.0
-        for row in range(row_at[n_a], row_at[n_a + 1]):
+        rows = (n_a + 1) * (t - n_a + 1 if labelled else 1)
+        for row in range(row_at[n_a], row_at[n_a] + rows):
             work += 16.0 + max(layer.hi[row] - layer.lo[row], 0)
         out[n_a] = work
 

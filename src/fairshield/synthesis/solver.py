@@ -174,7 +174,7 @@ class _Induction:
         if t <= _SAME_SPLIT * self.split_at:
             # Which part of the blocks makes an equal share of work changes slowly with t.
             work = np.empty(t + 1)
-            block_work(self.layer, self.row_at, t + 1, work)
+            block_work(self.layer, self.row_at, t, self.layout.labelled, work)
             share = np.arange(1, self.workers) / self.workers
             self.parts = np.searchsorted(np.cumsum(work) / work.sum(), share) / t
             self.split_at = t
@@ -226,20 +226,21 @@ class _DenseBuffer:
 
     def __init__(self, states: int, code_type: type) -> None:
         self.states = states
-        self.rows, self.starts = np.empty(states, np.int64), np.empty(states, np.int64)
+        # One array, not two: where pages are large, the first of each is not for nothing.
+        self.index = np.empty((states, 2), np.int64)
         self.codes: NDArray[Any] = np.empty(2 * states, code_type)
         self.used = np.zeros(2, np.int64)
 
     @property
-    def arrays(self) -> tuple[Ints, Ints, NDArray[Any], Ints]:
-        return self.rows, self.starts, self.codes, self.used
+    def arrays(self) -> tuple[Ints, NDArray[Any], Ints]:
+        return self.index, self.codes, self.used
 
     def take(self) -> _DenseRows:
         """Copy out what was written and start afresh."""
         codes, rows = self.used
-        taken = self.rows[:rows].copy(), self.starts[:rows].copy(), self.codes[:codes].copy()
         self.used[:] = 0
-        return _DenseRows(*taken)
+        index = self.index[:rows]
+        return _DenseRows(index[:, 0].copy(), index[:, 1].copy(), self.codes[:codes].copy())
 
 
 def _scratch(layout: Layout, levels: Levels | None) -> Scratch:
