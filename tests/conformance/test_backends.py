@@ -17,6 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (
+    NotThatMany,
+    NotThatManyQualified,
     Spec,
     contested_specs,
     finely_priced_models,
@@ -100,6 +102,14 @@ class BackendConformance:
     def test_many_cost_levels_are_solved_as_by_the_reference(
         self, solve: Solve, spec: Spec
     ) -> None:
+        solved_as_by_the_reference(solve, spec)
+
+    @pytest.mark.parametrize("prop", [NotThatMany(1), NotThatMany(2), NotThatManyQualified(1)])
+    @pytest.mark.parametrize(("horizon", "point"), [(4, 2), (5, 3), (6, 3)])
+    def test_rows_with_holes_are_solved_as_by_the_reference(
+        self, solve: Solve, prop: fs.Property, horizon: int, point: int, even: fs.InputModel
+    ) -> None:
+        spec = Spec(prop, even, horizon, fs.Counts.zero(("a", "b")), (point,))
         solved_as_by_the_reference(solve, spec)
 
     def test_a_spec_that_no_shield_can_meet_is_infeasible(
@@ -216,15 +226,25 @@ class TestCpuThreads:
 
 
 @pytest.mark.parametrize(
-    "prop", [fs.DemographicParity("0.1"), fs.DisparateImpact("0.7"), fs.EqualOpportunity("0.3")]
+    ("prop", "favoured", "horizon"),
+    [
+        (fs.DemographicParity("0.1"), 0.5, 30),
+        (fs.DisparateImpact("0.7"), 0.8, 34),
+        (fs.DisparateImpact("0.7"), 0.2, 34),
+        (fs.EqualOpportunity("0.3"), 0.5, 14),
+    ],
 )
-def test_a_price_nobody_has_changes_no_decision(prop: fs.Property, even: fs.InputModel) -> None:
+def test_a_price_nobody_has_changes_no_decision(
+    prop: fs.Property, favoured: float, horizon: int
+) -> None:
     # One cost level is stored as cuts where a row is regular, two are stored state by state.
     # Irregular rows are rare: it takes a longer window to meet all their forms.
-    horizon = 14 if prop.relevant_outcome else 36
-    probs = np.concatenate((even.probs, np.zeros((2, 2, 1))), axis=2)
-    finer = fs.InputModel(even.groups, [1.0, 2.0], probs, np.full((2, 2, 2), 0.5))
-    by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).reader for m in (even, finer))
+    probs = np.array([[1 - favoured, favoured], [favoured, 1 - favoured]])[..., None] / 2
+    half = np.full((2, 2, 1), 0.5)
+    one = fs.InputModel(("a", "b"), [1.0], probs, half)
+    finer = np.concatenate((probs, 0.0 * probs), axis=2)
+    two = fs.InputModel(("a", "b"), [1.0, 2.0], finer, np.repeat(half, 2, axis=2))
+    by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).reader for m in (one, two))
     for s in positions(horizon - 1, labelled=bool(prop.relevant_outcome)):
         assert by_row.feasible(*s) == by_state.feasible(*s)
         assert by_row.code(*s, 0) == np.sign(by_state.code(*s, 0))

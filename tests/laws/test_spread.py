@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import GROUPS, Spec, contested_specs, run, specs, streams
+from strategies import GROUPS, Spec, contested_specs, positions, run, specs, streams
 
 import fairshield as fs
 from fairshield.evaluate import evaluate
+from fairshield.synthesis import cost_to_go
+from fairshield.synthesis.reference import Position
 
 spreads = st.sampled_from([1.5, 3.0, 10.0])
 
@@ -42,6 +46,29 @@ def test_interventions_move_earlier(spec: Spec, spread: float) -> None:
     if here.sum() > 1e-9:
         order = np.arange(spec.horizon)
         assert there @ order / there.sum() <= here @ order / here.sum() + 1e-6
+
+
+def test_a_spread_policy_is_planned_with_rising_costs() -> None:
+    # Whether an accept is overruled depends on the gap between the costs to go, against a price
+    # that rises from 1 to 3 over six decisions.
+    table = {("a", True, 1.0): 0.4, ("a", False, 1.0): 0.1, ("b", True, 1.0): 0.1}
+    inputs = fs.InputModel.from_table({**table, ("b", False, 1.0): 0.4})
+    policy = fs.synthesize(fs.DemographicParity("0.3"), inputs, horizon=6, spread=3.0)
+    weighed = 0
+    for s in positions(5, labelled=False):
+        for group in (0, 1):
+            accept, reject = (to_go(policy, s.after(group, y)) for y in (True, False))
+            if accept < math.inf and reject < math.inf:
+                gap = accept - reject
+                price = 1.0 + 2.0 * s.t / 5
+                code = policy.reader.code(*s, group)
+                assert code == (gap > price + 1e-6) - (-gap > price + 1e-6)
+                weighed += code != 0
+    assert weighed > 0
+
+
+def to_go(policy: fs.Policy, s: Position) -> float:
+    return cost_to_go(policy, fs.Counts({"a": (s.n_a, s.k_a), "b": (s.n_b, s.k_b)}), s.t)
 
 
 def test_spreading_does_spread(even: fs.InputModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from strategies import Spec, contested_specs, positions, specs
+from strategies import NotThatMany, Spec, contested_specs, positions, specs
 
 import fairshield as fs
 from fairshield.runtime import compiled
@@ -43,6 +43,21 @@ def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
             assert code == compiled.find_code(tables, *s, group)
             after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
             assert reader.look_up(*s, group) == (*after, code)
+
+
+@pytest.mark.parametrize(
+    ("prop", "horizon"),
+    [(fs.DemographicParity("0.1"), 20), (NotThatMany(3), 8), (fs.EqualOpportunity("0.3"), 9)],
+)
+def test_one_look_up_is_three(prop: fs.Property, horizon: int, even: fs.InputModel) -> None:
+    # Long enough for irregular rows next to regular ones.
+    policy = fs.synthesize(prop, even, horizon=horizon, checkpoints=(horizon // 2,))
+    reader = policy.reader
+    assert policy.rows.n_dense > 0
+    for s in positions(horizon - 1, policy.labelled):
+        for group in (0, 1):
+            after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
+            assert reader.look_up(*s, group) == (*after, reader.code(*s, group))
 
 
 @given(specs())
