@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.layout import Layout
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import Tables, accepts, look_up, tables
 
@@ -58,15 +59,23 @@ def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -
     cost = np.zeros(policy.horizon)
     overruled = np.zeros((policy.horizon, 2))
     _push_forward(
-        tables(policy), policy.horizon, policy.layout.block_starts, table.probs, relevant,
+        tables(policy), policy.horizon, _block_starts(policy.layout), table.probs, relevant,
         table.levels, levels, cost, overruled,
     )  # fmt: skip
     return Evaluation(cost, overruled)
 
 
+def _block_starts(layout: Layout) -> NDArray[np.int64]:
+    """Where the states of each ``n_a`` begin in a layer, and the end."""
+    n_a = np.arange(layout.horizon + 1)
+    most_b = layout.horizon - n_a
+    pairs = (most_b + 1) * (most_b + 2) // 2 if layout.labelled else most_b + 1
+    return np.concatenate(([0], np.cumsum((n_a + 1) * pairs)))
+
+
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
-    """Where a state stands in a layer that is kept by blocks, see :mod:`fairshield.layout`."""
+    """Where a state stands in a layer."""
     if labelled:
         return at[n_a] + (n_a + 1) * (n_b * (n_b + 1) // 2) + k_a * (n_b + 1) + k_b
     return at[n_a] + k_a * (horizon - n_a + 1) + k_b

@@ -9,28 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.errors import ArtifactError
-from fairshield.layout import Layout
+from fairshield.layout import Layout, layer_rows
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 
 Ints = NDArray[np.int64]
-
-
-def layer_rows(t: int, labelled: bool) -> tuple[Ints, Ints, Ints]:
-    """``n_a``, ``k_a``, ``n_b`` of every row after ``t`` decisions, in the order of a policy."""
-    n_a = np.arange(t + 1)
-    if labelled:
-        first = n_a.copy()
-        n_a = np.repeat(first, t + 1 - first)
-        n_b = _count_up(t + 1 - first)
-    else:
-        n_b = t - n_a
-    return np.repeat(n_a, n_a + 1), _count_up(n_a + 1), np.repeat(n_b, n_a + 1)
-
-
-def _count_up(lengths: Ints) -> Ints:
-    """``0 … n-1`` for each ``n`` in ``lengths``, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
 
 
 def check_tables(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:
@@ -79,7 +61,7 @@ def _check_rows(layout: Layout, rows: RowTable) -> None:
     mark = np.iinfo(cuts.dtype).max
     for t in range(layout.horizon + 1):
         layer = cuts[starts[t] : starts[t + 1]]
-        most = layer_rows(t, layout.labelled)[2] + 1
+        most = layer_rows(t, layout.labelled).states
         lo, hi = layer[:, 0], layer[:, 1]
         bad = (lo > hi) | (hi > most)
         if layer.shape[1] == CUTS_WIDTH:

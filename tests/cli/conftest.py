@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import fairshield as fs
 from fairshield.cli.app import app
+from fairshield.layout import layer_rows
 from fairshield.rows import RowTable
 
 Command = Callable[..., Result]
@@ -131,9 +132,8 @@ def broken(plain: Path) -> Path:
     cuts = np.array(policy.rows.cuts)
     starts = policy.layout.layer_starts
     for t in range(policy.horizon + 1):
-        rows = slice(starts[t], starts[t + 1])
-        n_a = np.repeat(np.arange(t + 1), np.arange(1, t + 2))
-        cuts[rows] = np.stack([0 * n_a, t - n_a + 1] * 3, axis=1)
+        states = layer_rows(t, policy.labelled).states
+        cuts[starts[t] : starts[t + 1]] = np.stack([0 * states, states] * 3, axis=1)
     empty = np.empty(0, np.int64)
     rows_table = RowTable(cuts, empty, empty, np.empty(0, np.int8))
     path = plain.with_name("broken.shield")

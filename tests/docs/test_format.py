@@ -68,12 +68,14 @@ def test_the_example_has_the_documented_fields(reader: dict[str, Any], example: 
 def test_the_explained_rows_are_those_of_the_file(reader: dict[str, Any], example: bytes) -> None:
     header, arrays = reader["read"](example)
     rows = re.findall(
-        r"^\| (\d) \| (\d), (\d), (\d), (\d) \| `([0-9a-f ]+)` \|", PAGE, re.MULTILINE
+        r"^\| (\d) \| (\d), (\d), (\d) \| (\d) \| `([0-9a-f ]+)` \|", PAGE, re.MULTILINE
     )
     assert len(rows) == 7
-    for number, t, n_a, k_a, n_b, data in rows:
-        at = reader["row_number"](header, arrays, *map(int, (t, n_a, k_a, n_b)))
-        assert at == int(number)
+    for *numbers, data in rows:
+        number, t, n_a, n_b, short = map(int, numbers)
+        k_a, k_b = (short, 0) if n_a <= n_b else (0, short)
+        at, along = reader["place"](header, arrays, t, n_a, k_a, n_b, k_b)
+        assert (at, along) == (number, 0)
         assert bytes(arrays["cuts"][6 * at : 6 * at + 6]) == bytes.fromhex(data)
 
 

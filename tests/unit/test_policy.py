@@ -32,9 +32,7 @@ def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
     policy = spec.feasible_policy()
     tables, reader = compiled.tables(policy), policy.reader
     for s in positions(spec.horizon, policy.labelled):
-        row = reader.row(s.t, s.n_a, s.k_a, s.n_b)
-        assert row == policy.layout.row(s.t, s.n_a, s.k_a, s.n_b)
-        assert row == compiled.find_row(tables, s.t, s.n_a, s.k_a, s.n_b)
+        assert policy.layout.place(*s) == compiled.place(tables, *s)
         assert reader.feasible(*s) == compiled.feasible(tables, *s)
         if s.t == spec.horizon:
             continue

@@ -205,7 +205,7 @@ def test_a_property_of_ones_own_answers_everything(prop: Property) -> None:
         fair = prop.holds(counts)
         assert (prop.bias_of(counts) <= prop.limit) == fair
     assert str(prop) == prop.kind.replace("-", " ")
-    assert prop.fair_interval(fs.GroupCount(1, 1), 3) is None
+    assert prop.fair_interval(1, 3, accepted=1, along=1) is None
 
 
 def test_a_property_may_compute_with_plain_integers_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,21 +105,50 @@ def test_arrays_broadcast(prop: Property, a: Count, n_b: int) -> None:
     assert fair.tolist() == [holds(prop, a, fs.GroupCount(n_b, int(k))) for k in k_b]
 
 
-@given(linear_properties | one_sided, counts(12), st.integers(0, 12))
-def test_fair_interval_is_what_holds_says(prop: fs.LinearProperty, a: Count, n_b: int) -> None:
-    lo, hi = prop.fair_interval(a, n_b)
-    fair = [k for k in range(n_b + 1) if holds(prop, a, fs.GroupCount(n_b, k))]
-    assert fair == [k for k in range(n_b + 1) if lo <= k < hi]
+def both(known: Count, other: Count, along: int) -> tuple[Count, Count]:
+    """Counters of a and b, where ``other`` is those of the group ``along``."""
+    return (known, other) if along else (other, known)
 
 
-@given(linear_properties | one_sided, big, st.integers(1, 10**6))
-def test_ends_of_large_fair_intervals_are_exact(
-    prop: fs.LinearProperty, a: Count, n_b: int
+def interval(prop: fs.LinearProperty, known: Count, seen: Any, along: int) -> tuple[Any, Any]:
+    """Fair acceptances of ``seen`` people of the group ``along``."""
+    a, b = both(known, fs.GroupCount(seen, 0), along)
+    return prop.fair_interval(a.seen, b.seen, accepted=known.accepted, along=along)
+
+
+either = st.sampled_from([0, 1])
+
+
+@given(linear_properties | one_sided, counts(12), st.integers(0, 12), either)
+def test_fair_interval_is_what_holds_says(
+    prop: fs.LinearProperty, known: Count, seen: int, along: int
 ) -> None:
-    lo, hi = (int(end) for end in prop.fair_interval(a, n_b))
+    lo, hi = interval(prop, known, seen, along)
+    fair = [k for k in range(seen + 1) if holds(prop, *both(known, fs.GroupCount(seen, k), along))]
+    assert fair == [k for k in range(seen + 1) if lo <= k < hi]
+
+
+@given(linear_properties | one_sided, st.lists(st.tuples(counts(9), counts(9), either), min_size=1))
+def test_one_call_answers_for_both_groups(
+    prop: fs.LinearProperty, cases: list[tuple[Count, Count, int]]
+) -> None:
+    pairs = [both(known, other, along) for known, other, along in cases]
+    n_a, n_b = (np.array([pair[g].seen for pair in pairs]) for g in (0, 1))
+    accepted = np.array([known.accepted for known, _, _ in cases])
+    along = np.array([along for _, _, along in cases])
+    lo, hi = prop.fair_interval(n_a, n_b, accepted=accepted, along=along)
+    alone = [interval(prop, known, other.seen, g) for known, other, g in cases]
+    assert list(zip(lo.tolist(), hi.tolist(), strict=True)) == alone
+
+
+@given(linear_properties | one_sided, big, st.integers(1, 10**6), either)
+def test_ends_of_large_fair_intervals_are_exact(
+    prop: fs.LinearProperty, known: Count, seen: int, along: int
+) -> None:
+    lo, hi = (int(end) for end in interval(prop, known, seen, along))
     for k, inside in ((lo - 1, False), (lo, True), (hi - 1, True), (hi, False)):
-        if 0 <= k <= n_b:
-            fair = fair_by_definition(prop, a, fs.GroupCount(n_b, k))
+        if 0 <= k <= seen:
+            fair = fair_by_definition(prop, *both(known, fs.GroupCount(seen, k), along))
             assert fair == (inside and lo < hi)
 
 
@@ -136,22 +166,25 @@ huge = st.sampled_from(
 )
 
 
-@given(huge, big, big)
-def test_huge_coefficients_never_wrap(prop: fs.LinearProperty, a: Count, b: Count) -> None:
+@given(huge, big, big, either)
+def test_huge_coefficients_never_wrap(
+    prop: fs.LinearProperty, a: Count, b: Count, along: int
+) -> None:
     expected = fair_by_definition(prop, a, b)
     assert holds(prop, a, b) == expected
     x, y = (fs.GroupCount(np.array([g.seen]), np.array([g.accepted])) for g in (a, b))
     assert prop.holds_array(x, y).tolist() == [expected]
-    lo, hi = prop.fair_interval(x, y.seen)
-    assert (lo <= y.accepted) & (y.accepted < hi) == expected
+    known, other = (x, y) if along else (y, x)
+    lo, hi = interval(prop, known, other.seen, along)
+    assert (lo <= other.accepted) & (other.accepted < hi) == expected
 
 
-@given(huge, counts(9), counts(9))
+@given(huge, counts(9), counts(9), either)
 def test_fair_interval_of_single_counters_never_wraps(
-    prop: fs.LinearProperty, a: Count, b: Count
+    prop: fs.LinearProperty, known: Count, other: Count, along: int
 ) -> None:
-    lo, hi = prop.fair_interval(a, b.seen)
-    assert (lo <= b.accepted < hi) == fair_by_definition(prop, a, b)
+    lo, hi = interval(prop, known, other.seen, along)
+    assert (lo <= other.accepted < hi) == fair_by_definition(prop, *both(known, other, along))
 
 
 @given(linear_properties | one_sided, counts(60), counts(60))

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from strategies import Branching, NotThatMany, Spec, labelled_properties, plain_properties, specs
 
 import fairshield as fs
-from fairshield.layout import Layout
+from fairshield.layout import layer_rows
 from fairshield.records import read_records
 from fairshield.rows import CUTS_WIDTH, RowTable
-from fairshield.structure import layer_rows
 from fairshield.verify.reach import usable_costs
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -255,7 +254,7 @@ def dense_rows(policy: fs.Policy) -> np.ndarray:
 
 def row_lengths(policy: fs.Policy) -> np.ndarray:
     """States of every row."""
-    every = [layer_rows(t, policy.labelled)[2] + 1 for t in range(policy.horizon + 1)]
+    every = [layer_rows(t, policy.labelled).states for t in range(policy.horizon + 1)]
     return np.concatenate(every)
 
 
@@ -426,7 +425,7 @@ def patched(array: np.ndarray, where: Any, value: Any) -> np.ndarray:
 BREAKAGES = {
     "horizon is 0": lambda p: replace(p, horizon=0),
     "horizon is 4.0": lambda p: replace(p, horizon=4.0),
-    "needs 56 rows": lambda p: replace(p, horizon=5),
+    "needs 34 rows": lambda p: replace(p, horizon=5),
     "checkpoint 0": lambda p: replace(p, checkpoints=(0,)),
     "checkpoint 5": lambda p: replace(p, checkpoints=(5,)),
     "groups": lambda p: replace(p, start=fs.Counts.zero(("b", "a"))),
@@ -463,14 +462,6 @@ def test_a_cut_beyond_its_row_is_refused(plain_policy: fs.Policy) -> None:
     cuts[0] = 0, 1, 0, 9, 0, 0
     with pytest.raises(fs.ArtifactError, match=r"row 0 \(after 0 decisions\)"):
         fs.verify(with_rows(plain_policy, cuts=cuts))
-
-
-@given(st.integers(0, 9), st.booleans())
-def test_rows_are_numbered_as_policies_number_them(t: int, labelled: bool) -> None:
-    layout = Layout(t, labelled)
-    rows = zip(*layer_rows(t, labelled), strict=True)
-    numbers = [layout.row(t, int(n_a), int(k_a), int(n_b)) for n_a, k_a, n_b in rows]
-    assert numbers == list(range(layout.rows_before(t), layout.n_rows))
 
 
 # Costs --------------------------------------------------------------------------------------

@@ -85,13 +85,15 @@ def _make_tables(policy: Policy) -> Tables:
 
 
 @_jit
-def find_row(tables: Tables, t: int, n_a: int, k_a: int, n_b: int) -> int:
-    """See :meth:`fairshield.layout.Layout.row`."""
+def place(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
+    """See :meth:`fairshield.layout.Layout.place`."""
+    seen = n_a + n_b
+    first = tables.layer_starts[t]
     if tables.labelled:
-        pairs = n_a * (n_a + 1) // 2
-        before = (t + 2) * pairs - n_a * (n_a + 1) * (2 * n_a + 1) // 6
-        return tables.layer_starts[t] + before + n_b * (n_a + 1) + k_a
-    return tables.layer_starts[t] + n_a * (n_a + 1) // 2 + k_a
+        first += (seen + 1) * (seen + 3) * (2 * seen + 1) // 24
+    if n_a <= n_b:
+        return first + n_a * (n_a + 1) // 2 + k_a, k_b
+    return first + (seen + 2) * (seen + 2) // 4 - (n_b + 1) * (n_b + 2) // 2 + k_b, k_a
 
 
 @_jit
@@ -106,33 +108,34 @@ def _dense_start(tables: Tables, row: int) -> int:
 
 @_jit
 def feasible(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
-    """See :meth:`fairshield.policy.RowReader.feasible`."""
-    row = find_row(tables, t, n_a, k_a, n_b)
+    """See :meth:`fairshield.rows.RowReader.feasible`."""
+    row, k = place(tables, t, n_a, k_a, n_b, k_b)
     lo = np.int64(tables.cuts[row, 0])
-    if k_b < lo or k_b >= tables.cuts[row, 1]:
+    if k < lo or k >= tables.cuts[row, 1]:
         return False
     if tables.mark >= 0 and tables.cuts[row, 2] != tables.mark:
         return True
     start = _dense_start(tables, row)
-    return start < 0 or tables.dense_codes[start + k_b - lo] != tables.dead
+    return start < 0 or tables.dense_codes[start + k - lo] != tables.dead
 
 
 @_jit
 def find_code(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
-    """See :meth:`fairshield.policy.RowReader.code`."""
-    row = find_row(tables, t, n_a, k_a, n_b)
+    """See :meth:`fairshield.rows.RowReader.code`."""
+    row, k = place(tables, t, n_a, k_a, n_b, k_b)
     cuts = tables.cuts
     lo, hi = np.int64(cuts[row, 0]), np.int64(cuts[row, 1])
-    if k_b < lo or k_b >= hi:
+    if k < lo or k >= hi:
         return 0
+    is_long = (group == 1) == (n_a <= n_b)
     if tables.mark >= 0 and cuts[row, 2] != tables.mark:
-        if group == 0:
-            return 1 if k_b < cuts[row, 2] else -1 if k_b >= cuts[row, 3] else 0
-        return -1 if k_b < cuts[row, 4] else 1 if k_b >= cuts[row, 5] else 0
+        if is_long:
+            return -1 if k < cuts[row, 4] else 1 if k >= cuts[row, 5] else 0
+        return 1 if k < cuts[row, 2] else -1 if k >= cuts[row, 3] else 0
     start = _dense_start(tables, row)
     if start < 0:
         return 0
-    code = np.int64(tables.dense_codes[start + k_b - lo + (hi - lo if group else 0)])
+    code = np.int64(tables.dense_codes[start + k - lo + (hi - lo if is_long else 0)])
     return 0 if code == tables.dead else code
 
 

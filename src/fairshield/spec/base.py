@@ -108,10 +108,14 @@ class Property(ABC):
         a, b = self._two(counts)
         return float(self.bias(a, b))
 
-    def fair_interval(self, a: Count, n_b: Any) -> tuple[Any, Any] | None:
-        """``(lo, hi)`` such that ``k_b`` is fair iff ``lo <= k_b < hi``; ``None``: not known.
+    def fair_interval(
+        self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
+    ) -> tuple[Any, Any] | None:
+        """Fair acceptances ``lo <= k < hi`` in one group, given those in the other.
 
-        Only a shortcut: it must agree with :meth:`holds`, and everything works without it.
+        ``along`` says for which group (0: a, 1: b) the interval is asked, ``accepted`` how many
+        were accepted in the other; all are numbers or arrays.  ``None``: not known.  Only a
+        shortcut: it must agree with :meth:`holds`, and everything works without it.
         """
         return None
 
@@ -180,43 +184,52 @@ class Property(ABC):
         return self.words() + support + unseen
 
 
-Inequality = tuple[Any, Any]
-"""``(alpha, beta)`` for :math:`\\alpha k_b \\le \\beta`."""
+Inequality = tuple[Any, Any, Any]
+"""``(alpha, beta, gamma)`` for :math:`\\alpha k_a + \\beta k_b \\le \\gamma`."""
 
 
 @dataclass(frozen=True)
 class LinearProperty(Property):
-    r"""A property that is a conjunction of inequalities :math:`\alpha k_b \le \beta`.
+    r"""A property that is a conjunction of inequalities :math:`\alpha k_a + \beta k_b \le \gamma`.
 
-    For fixed ``n_a``, ``k_a``, ``n_b`` the fair ``k_b`` then form an interval, which synthesis
-    uses instead of asking about every state.
+    Given the acceptances in one group, those that are fair in the other form an interval, which
+    synthesis uses instead of asking about every state.
     """
 
     @abstractmethod
-    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
-        """Integer pairs ``(alpha, beta)``, or arrays of them."""
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
+        """Integers ``(alpha, beta, gamma)``, or arrays of them, for these people seen."""
 
     def fair(self, a: Count, b: Count) -> Any:
         verdict: Any = True
-        for alpha, beta in self.inequalities(a, b.seen):
-            verdict = verdict & (alpha * b.accepted <= beta)
+        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
+            verdict = verdict & (alpha * a.accepted + beta * b.accepted <= gamma)
         return verdict
 
-    def fair_interval(self, a: Count, n_b: Any) -> tuple[Any, Any]:
-        shape = np.broadcast_shapes(*(np.shape(x) for x in (*a, n_b)))
+    def fair_interval(self, n_a: Any, n_b: Any, *, accepted: Any, along: Any) -> tuple[Any, Any]:
+        shape = np.broadcast_shapes(*map(np.shape, (n_a, n_b, accepted, along)))
         # Without dimensions, an array of Python integers would decay into one of them.
-        n_a, k_a, n_b = map(np.atleast_1d, self._exact_arrays(*a, n_b))
-        room = np.broadcast_to(n_b, shape or (1,)) + 1
+        n_a, n_b, known = map(np.atleast_1d, self._exact_arrays(n_a, n_b, accepted))
+        in_b = np.asarray(along, bool)
+        room = np.broadcast_to(np.where(in_b, n_b, n_a), shape or (1,)) + 1
         lo, hi = np.zeros_like(room), room
-        seen = self._defined(GroupCount(n_a, k_a), GroupCount(n_b, 0))
-        for alpha, beta in self.inequalities(seen[0], seen[1].seen):
-            divisor = np.where(alpha == 0, 1, abs(alpha))
-            up = np.where(alpha > 0, beta // divisor + 1, hi)
-            down = np.where(alpha < 0, -(beta // divisor), lo)
-            lo, hi = np.maximum(lo, down), np.minimum(hi, up)
-            hi = np.where((alpha == 0) & (beta < 0), 0, hi)
-        free = (n_a < self.min_support) | (n_b < self.min_support)
-        lo, hi = np.where(free, 0, np.minimum(lo, room)), np.where(free, room, np.maximum(hi, 0))
+        a, b = self._defined(GroupCount(n_a, 0), GroupCount(n_b, 0))
+        none = 0 * n_a  # as an array even a constant coefficient is exact
+        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
+            slope: Any = np.where(in_b, beta + none, alpha + none)
+            limit = gamma - np.where(in_b, alpha + none, beta + none) * known
+            if not slope.all():
+                flat = slope == 0
+                hi = np.where(flat & (limit < 0), 0, hi)
+                # All of the room is no bound.
+                slope, limit = np.where(flat, 1, slope), np.where(flat, room, limit)
+            bound, rising = limit // abs(slope), slope > 0
+            hi = np.where(rising, np.minimum(hi, bound + 1), hi)
+            lo = np.where(rising, lo, np.maximum(lo, -bound))
+        lo, hi = np.minimum(lo, room), np.maximum(hi, 0)
+        if self.min_support:
+            free = (n_a < self.min_support) | (n_b < self.min_support)
+            lo, hi = np.where(free, 0, lo), np.where(free, room, hi)
         lo, hi = lo.astype(np.int64).reshape(shape), hi.astype(np.int64).reshape(shape)
         return lo, np.maximum(hi, lo)
 

@@ -48,10 +48,10 @@ class _DifferenceOfRates(_Bounded):
 
     difference_of_rates: ClassVar[bool] = True
 
-    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()
-        even, slack = a.accepted * n_b * q, a.seen * n_b * p
-        return (a.seen * q, even + slack), (-a.seen * q, slack - even)
+        in_a, in_b, slack = n_b * q, n_a * q, n_a * n_b * p
+        return (in_a, -in_b, slack), (-in_a, in_b, slack)
 
     def bias(self, a: Count, b: Count) -> Any:
         binds = self._binds(a, b)
@@ -94,10 +94,9 @@ class ShareParity(_Bounded, kind="share-parity"):
     The bilingual team: ``ShareParity("0.1")`` keeps the two languages within a tenth of the team.
     """
 
-    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()
-        few, many = a.accepted * (q - p), a.accepted * (q + p)
-        return (q - p + 0 * a.seen, many), (-(q + p) + 0 * a.seen, -few)
+        return (q - p, -(q + p), 0), (-(q + p), q - p, 0)
 
     def bias(self, a: Count, b: Count) -> Any:
         team = np.asarray(a.accepted) + b.accepted
@@ -132,12 +131,12 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
     def _most(self) -> int | None:
         return 1 if self.two_sided else None
 
-    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()
-        in_a = a.accepted * n_b  # the rate in a times n_a n_b; that in b is k_b n_a
+        # Times n_a n_b, the rate in a is k_a n_b and that in b is k_b n_a.
         if self.two_sided:
-            return (a.seen * p, in_a * q), (-a.seen * q, -in_a * p)
-        return ((-a.seen * p, -in_a * q),)
+            return (n_b * p, -n_a * q, 0), (-n_b * q, n_a * p, 0)
+        return ((n_b * q, -n_a * p, 0),)
 
     def bias(self, a: Count, b: Count) -> Any:
         rate_a, rate_b = _rate(a), _rate(b)
@@ -192,15 +191,9 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
         object.__setattr__(self, "undefined", undefined)
         self.__post_init__()
 
-    def inequalities(self, a: Count, n_b: Any) -> tuple[Inequality, ...]:
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         (p, q), (r, s) = self.lower.as_integer_ratio(), self.upper.as_integer_ratio()
-        none = 0 * a.seen
-        return (
-            (none - q, -n_b * p + none),
-            (none + s, n_b * r + none),
-            (none, a.accepted * q - a.seen * p),  # the rate in a does not depend on k_b
-            (none, a.seen * r - a.accepted * s),
-        )
+        return (-q, 0, -n_a * p), (s, 0, n_a * r), (0, -q, -n_b * p), (0, s, n_b * r)
 
     def bias(self, a: Count, b: Count) -> Any:
         support = np.minimum(a.seen, b.seen) >= self.min_support

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fairshield.errors import MemoryLimitError
-from fairshield.layout import Layout
+from fairshield.layout import GAP, Layout
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, code_type
 
 _FIXED = 4_000_000
@@ -22,8 +22,9 @@ def estimate_bytes(layout: Layout, n_levels: int, *, record: bool, spread: bool 
     With several cost levels the codes of all feasible states are held twice while they are put in
     order; how many states are feasible is not known beforehand, so all are counted.
     """
-    layer = 8 * layout.layer_states
-    total = _FIXED + layer * 5 // 4 + 80 * layout.layer_rows
+    rows = layout.rows_of(layout.horizon)
+    layer = 8 * (layout.states_of(layout.horizon) + GAP * rows)
+    total = _FIXED + layer * 5 // 4 + 80 * rows
     if record:
         cut = 1 if layout.horizon < 254 else 2
         total += layout.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)

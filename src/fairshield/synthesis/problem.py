@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, InputTable
-from fairshield.layout import Layout
+from fairshield.layout import Layout, Rows
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
@@ -73,49 +73,53 @@ class Problem:
         order = np.argsort(self.costs, axis=3, kind="stable")
         return np.ascontiguousarray(np.argsort(order, axis=3, kind="stable"))
 
-    def fair_states(self, t: int) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """Which states are fair after ``t`` decisions, laid out like the blocks of a layer.
+    def fair_states(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Which states of these rows are fair; ``at`` is where each row begins.
 
-        Returns ``lo`` and ``hi`` of the fair ``k_b`` of each row, and a flag per state, which is
-        empty if every ``k_b`` in ``[lo, hi)`` is fair.
+        Returns ``lo`` and ``hi`` of the fair states of each row, and a flag per state, which is
+        empty if everything in ``[lo, hi)`` is fair.
         """
-        n_a, k_a, n_b = self.layout.stored_rows(t)
         a, b = self.start
-        lo, hi = np.empty(len(n_b), np.int64), np.empty(len(n_b), np.int64)
-        for first in range(0, len(n_b), _ROWS_AT_ONCE):
-            part = slice(first, first + _ROWS_AT_ONCE)
-            total_a = GroupCount(n_a[part] + a.seen, k_a[part] + a.accepted)
-            interval = self.prop.fair_interval(total_a, n_b[part] + b.seen)
+        lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
+        for first in range(0, len(at), _ROWS_AT_ONCE):
+            here = slice(first, first + _ROWS_AT_ONCE)
+            part = Rows(*(x[here] for x in rows))
+            known = np.where(part.turned, b.accepted, a.accepted)
+            before = np.where(part.turned, a.accepted, b.accepted)
+            interval = self.prop.fair_interval(
+                part.n_a + a.seen, part.n_b + b.seen,
+                accepted=part.short + known, along=~part.turned,
+            )  # fmt: skip
             if interval is None:
-                return self._fair_states_one_by_one(n_a, k_a, n_b)
+                return self._fair_states_one_by_one(rows, at)
+            most = part.states
             for out, end in zip((lo, hi), interval, strict=True):
-                out[part] = np.clip(end - b.accepted, 0, n_b[part] + 1)
+                out[here] = np.minimum(np.maximum(end - before, 0), most)
         return lo, hi, np.empty(0, np.bool_)
 
-    def _fair_states_one_by_one(
-        self, n_a: Ints, k_a: Ints, n_b: Ints
-    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        layout, (a, b) = self.layout, self.start
-        room = n_b + 1 if layout.labelled else layout.horizon - n_a + 1
-        starts = np.concatenate(([0], np.cumsum(room)))
-        fair = np.empty(starts[-1], np.bool_)
-        lo, hi = np.empty(len(n_b), np.int64), np.empty(len(n_b), np.int64)
+    def _fair_states_one_by_one(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        a, b = self.start
+        sizes = rows.states
+        ends = np.cumsum(sizes)
+        fair = np.zeros(self.layout.block_starts[-1], np.bool_)
+        lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
         first = 0
-        while first < len(n_b):
-            reach = int(np.searchsorted(starts, starts[first] + _STATES_AT_ONCE))
-            last = min(max(reach, first + 1), len(n_b))
-            rows = np.repeat(np.arange(first, last), room[first:last])
-            k_b = np.arange(starts[first], starts[last]) - starts[rows]
-            taken = np.minimum(k_b, n_b[rows])
+        while first < len(at):
+            before = int(ends[first] - sizes[first])
+            reach = int(np.searchsorted(ends, before + _STATES_AT_ONCE))
+            last = min(max(reach, first + 1), len(at))
+            row = np.repeat(np.arange(first, last), sizes[first:last])
+            long = np.arange(before, int(ends[last - 1])) - (ends - sizes)[row]
+            turned, short = rows.turned[row], rows.short[row]
             holds = self.prop.holds_array(
-                GroupCount(n_a[rows] + a.seen, k_a[rows] + a.accepted),
-                GroupCount(n_b[rows] + b.seen, taken + b.accepted),
+                GroupCount(rows.n_a[row] + a.seen, np.where(turned, long, short) + a.accepted),
+                GroupCount(rows.n_b[row] + b.seen, np.where(turned, short, long) + b.accepted),
             )
-            part = holds & (k_b <= n_b[rows])
-            fair[starts[first] : starts[last]] = part
-            cuts = starts[first:last] - starts[first]
-            lo[first:last] = np.minimum.reduceat(np.where(part, k_b, layout.horizon + 1), cuts)
-            hi[first:last] = np.maximum.reduceat(np.where(part, k_b + 1, 0), cuts)
+            fair[at[row] + long] = holds
+            cuts = (ends - sizes)[first:last] - before
+            none = self.layout.horizon + 1
+            lo[first:last] = np.minimum.reduceat(np.where(holds, long, none), cuts)
+            hi[first:last] = np.maximum.reduceat(np.where(holds, long + 1, 0), cuts)
             first = last
         return lo, hi, fair
 

@@ -12,7 +12,7 @@ from which fairness can be guaranteed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairshield.counts import GroupCount
-from fairshield.rows import BARE_WIDTH, RowTable, make_rows
+from fairshield.layout import layer_rows
+from fairshield.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
 
@@ -156,34 +157,32 @@ def solve(problem: Problem) -> tuple[float, RowTable | None]:
     layout = problem.layout
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
-    rows: list[int] = []
-    starts: list[int] = []
+    starts = np.full(layout.n_rows, -1, np.int64)
     codes: list[int] = []
     for t in range(layout.horizon + 1):
-        for n_a in range(t + 1):
-            for n_b in range(0 if layout.labelled else t - n_a, t - n_a + 1):
-                for k_a in range(n_a + 1):
-                    row = [Position(t, n_a, k_a, n_b, k_b) for k_b in range(n_b + 1)]
-                    alive = [s.k_b for s in row if v(s) < math.inf]
-                    if not alive:
-                        continue
-                    lo, hi = alive[0], alive[-1] + 1
-                    number = layout.row(t, n_a, k_a, n_b)
-                    cuts[number] = lo, hi
-                    rows.append(number)
-                    starts.append(len(codes))
-                    for g in (0, 1):
-                        for s in row[lo:hi]:
-                            if v(s) == math.inf:
-                                codes.append(dead)
-                            elif t == layout.horizon:
-                                codes.append(0)
-                            else:
-                                codes.append(code_of(problem, v, s, g))
-    by_number = np.argsort(rows)
-    return value, make_rows(
-        cuts,
-        np.array(rows, np.int64)[by_number],
-        np.array(starts, np.int64)[by_number],
-        np.array(codes, np.int16),
-    )
+        for number, row in enumerate(_rows(t, layout.labelled), layout.rows_before(t)):
+            alive = [k for k, s in enumerate(row) if v(s) < math.inf]
+            if not alive:
+                continue
+            lo, hi = alive[0], alive[-1] + 1
+            cuts[number] = lo, hi
+            starts[number] = len(codes)
+            turned = row[0].n_a > row[0].n_b
+            for g in (1, 0) if turned else (0, 1):
+                for s in row[lo:hi]:
+                    if v(s) == math.inf:
+                        codes.append(dead)
+                    elif t == layout.horizon:
+                        codes.append(0)
+                    else:
+                        codes.append(code_of(problem, v, s, g))
+    return value, RowTable(cuts, np.empty(0, np.int64), starts, np.array(codes, np.int16))
+
+
+def _rows(t: int, labelled: bool) -> Iterator[list[Position]]:
+    """The states of each row after ``t`` decisions, in the order of :mod:`fairshield.layout`."""
+    for n_a, n_b, short in zip(*(x.tolist() for x in layer_rows(t, labelled)), strict=True):
+        if n_a <= n_b:
+            yield [Position(t, n_a, short, n_b, k_b) for k_b in range(n_b + 1)]
+        else:
+            yield [Position(t, n_a, k_a, n_b, short) for k_a in range(n_a + 1)]

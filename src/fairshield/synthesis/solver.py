@@ -7,7 +7,8 @@ passes, and nothing depends on a threading layer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.layout import Layout
-from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type, make_rows
+from fairshield.layout import Layout, Rows
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.synthesis.kernels import (
-    EMPTY_LO,
-    LANES,
+    WORD,
     Fair,
     Layer,
     Levels,
+    Places,
     Prices,
     Record,
     Scratch,
@@ -33,8 +34,10 @@ from fairshield.synthesis.kernels import (
     set_terminal,
 )
 from fairshield.synthesis.problem import NEVER, Problem
+from fairshield.synthesis.vectors import LANES
 
 Progress = Callable[[float], None]
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _CACHE_BYTES = 1 << 20
@@ -70,15 +73,6 @@ def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | 
     return Solution(value, rows)
 
 
-class _Run(NamedTuple):
-    """Consecutive blocks of one worker, and where it finds them."""
-
-    first: int
-    last: int
-    at: Ints
-    row_at: Ints
-
-
 class _Induction:
     """The tables of one backward induction: a single layer, updated in place."""
 
@@ -88,12 +82,18 @@ class _Induction:
         self.at, self.row_at = layout.block_starts, layout.block_row_starts
         self.starts = layout.layer_starts
         self.layers = _layers_per_pass(layout, workers)
-        blocks = range(layout.horizon + 1)
-        halo = self.layers * max(map(layout.block_states, blocks))
-        halo_rows = self.layers * max(map(layout.block_rows, blocks))
-        states, rows, spare = int(self.at[-1]), int(self.row_at[-1]), workers - 1
-        self.halos = [(states + i * halo, rows + i * halo_rows) for i in range(spare)]
-        self.layer = _empty_layer(states + spare * halo, rows + spare * halo_rows, layout.horizon)
+        halo = self.layers * int(layout.block_states.max())
+        halo_rows = self.layers * int(layout.block_rows.max())
+        states, rows, halos = int(self.at[-1]), int(self.row_at[-1]), workers - 1
+        self.halos = [(states + i * halo, rows + i * halo_rows) for i in range(halos)]
+        states, rows = states + halos * halo, rows + halos * halo_rows
+        columns = 2 * (layout.horizon + 2 + LANES)
+        aside, hulls = columns + (layout.horizon // 2 + 2) ** 2, layout.horizon + 2
+        self.spares = [
+            (states + i * aside, states + i * aside + columns, rows + i * hulls)
+            for i in range(workers)
+        ]
+        self.layer = _empty_layer(states + workers * aside, rows + workers * hulls)
         self.prices, self.levels = _prices(problem), cost_levels(problem)
         self.stay = problem.stay if layout.labelled else None
         width = CUTS_WIDTH if problem.n_levels == 1 else BARE_WIDTH
@@ -101,14 +101,15 @@ class _Induction:
         cut_type = np.uint8 if layout.horizon < 254 else np.uint16
         self.cuts = np.zeros((layout.n_rows if record else 0, width), cut_type)
         self.code_type = code_type(problem.n_levels)
-        self.split_at, self.parts = math.inf, np.empty(0)
+        self.pace = np.ones(workers)
+        self.split_at, self.work_before = math.inf, np.empty(0)
         self.buffers: dict[int, _DenseBuffer] = {}
         self.dense: list[_DenseRows] = []
 
     def passes(self, pool: ThreadPoolExecutor) -> Iterator[float]:
         """Run all passes, last layer first; yields the share of the work done."""
         layout = self.layout
-        self._set_terminal()
+        self._set_terminal(pool)
         t = layout.horizon
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
@@ -117,38 +118,63 @@ class _Induction:
             t = t_to
             yield 1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4)
 
-    def _set_terminal(self) -> None:
-        fair = self._fair(self.layout.horizon)
-        buffer = self._buffer(-1, int(self.at[-1]) if len(fair.each) else 0)
-        set_terminal(
-            self.layer, fair, self._record(buffer), self.starts,
-            self.layout.horizon, self.layout.labelled, _scratch(self.layout, self.levels),
-        )  # fmt: skip
-        self.dense.append(buffer.take())
+    def _set_terminal(self, pool: ThreadPoolExecutor) -> None:
+        horizon = self.layout.horizon
+        rows, starts = self.layout.stored_rows(horizon)
+        fair = self._fair(rows, starts)
+        states = self.layout.states_of(horizon) if len(fair.each) else 0
+        share = np.arange(self.workers + 1) / self.workers
+        edges = np.searchsorted(self.at, share * self.at[-1]).tolist()
 
-    def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
-        fair = self._fair(t_to) if strike else None
-        runs = self._split(t_from, t_from - t_to)
-        buffers = [
-            self._buffer(i, int(self.at[run.last] - self.at[run.first]) * (t_from - t_to))
-            for i, run in enumerate(runs)
-        ]
-
-        def work(run: _Run, buffer: _DenseBuffer) -> None:
-            back_up(
-                self.layer, self.prices, self.levels, self.stay, fair, self._record(buffer),
-                run.at, run.row_at, self.starts, self.layout.horizon,
-                t_from, t_to, run.first, run.last, _scratch(self.layout, self.levels),
+        def work(first: int, end: int, buffer: _DenseBuffer) -> None:
+            set_terminal(
+                self.layer, fair, self._record(buffer), starts, self.starts[horizon], horizon,
+                self.layout.labelled, first, end, _scratch(self.layout),
             )  # fmt: skip
 
-        others = [pool.submit(work, *job) for job in zip(runs[1:], buffers[1:], strict=True)]
-        work(runs[0], buffers[0])
+        self._share_out(pool, work, list(pairwise(edges)), states)
+
+    def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
+        fair = self._fair(*self.layout.stored_rows(t_to)) if strike else None
+
+        def work(first: int, end: int, places: Places, buffer: _DenseBuffer) -> None:
+            back_up(
+                self.layer, self.prices, self.levels, self.stay, fair, self._record(buffer),
+                places, self.starts, self.layout.horizon,
+                t_from, t_to, first, end, _scratch(self.layout),
+            )  # fmt: skip
+
+        layers = t_from - t_to
+        states = layers * self.layout.states_of(t_from - 1)
+        seconds = self._share_out(pool, work, self._split(t_from, layers), states)
+        if len(seconds) == self.workers:
+            # Whoever was slow, for whatever reason, gets less of the next pass.
+            self.pace *= np.sqrt(seconds.mean() / seconds)
+
+    def _share_out(
+        self, pool: ThreadPoolExecutor, work: Callable[..., None], jobs: Sequence[Any], states: int
+    ) -> Floats:
+        """Do the first job here and the others in the pool; returns the seconds of each.
+
+        Each gets a buffer with room to record ``states``.
+        """
+        buffers = [self._buffer(i, states) for i in range(len(jobs))]
+        seconds = np.empty(len(jobs))
+
+        def timed(i: int) -> None:
+            begin = time.perf_counter()
+            work(*jobs[i], buffers[i])
+            seconds[i] = time.perf_counter() - begin
+
+        others = [pool.submit(timed, i) for i in range(1, len(jobs))]
+        timed(0)
         for other in others:
             other.result()
         self.dense.extend(buffer.take() for buffer in buffers)
+        return seconds
 
-    def _fair(self, t: int) -> Fair:
-        return Fair(*self.problem.fair_states(t), self.at, self.row_at)
+    def _fair(self, rows: Rows, at: Ints) -> Fair:
+        return Fair(*self.problem.fair_states(rows, at), self.at, self.row_at)
 
     def _record(self, buffer: _DenseBuffer) -> Record | None:
         return Record(self.cuts, *buffer.arrays) if self.wanted else None
@@ -162,7 +188,7 @@ class _Induction:
 
     # Sharing a pass among workers -----------------------------------------------------------
 
-    def _split(self, t: int, layers: int) -> list[_Run]:
+    def _split(self, t: int, layers: int) -> list[tuple[int, int, Places]]:
         """Runs of blocks of about equal work, each with a private copy of what lies to its right.
 
         A wavefront of ``layers`` layers reads that many blocks of its right neighbour, which
@@ -170,19 +196,19 @@ class _Induction:
         """
         last = self.layout.horizon + 1
         if self.workers == 1 or t < 2 * self.workers * layers:
-            return [_Run(0, last, self.at, self.row_at)]
+            return [(0, last, Places(self.at, self.row_at, *self.spares[0]))]
         if t <= _SAME_SPLIT * self.split_at:
-            # Which part of the blocks makes an equal share of work changes slowly with t.
+            # Which part of the blocks makes which share of the work changes slowly with t.
             work = np.empty(t + 1)
             block_work(self.layer, self.row_at, t, self.layout.labelled, work)
-            share = np.arange(1, self.workers) / self.workers
-            self.parts = np.searchsorted(np.cumsum(work) / work.sum(), share) / t
-            self.split_at = t
-        edges = [0, *(self.parts * t).astype(int).tolist(), last]
+            self.work_before, self.split_at = np.cumsum(work) / work.sum(), t
+        share = np.cumsum(self.pace)[:-1] / self.pace.sum()
+        parts = np.searchsorted(self.work_before, share) / self.split_at
+        edges = [0, *(parts * t).astype(int).tolist(), last]
         runs = []
         for i, (first, end) in enumerate(pairwise(edges)):
             places = (self.at, self.row_at) if end == last else self._copy_halo(i, end, layers)
-            runs.append(_Run(first, end, *places))
+            runs.append((first, end, Places(*places, *self.spares[i])))
         return runs
 
     def _copy_halo(self, worker: int, end: int, layers: int) -> tuple[Ints, Ints]:
@@ -201,16 +227,34 @@ class _Induction:
 
     def collect(self) -> RowTable:
         """The policy's tables, in row order whatever the threads did."""
-        rows = np.sort(np.concatenate([part.rows for part in self.dense]))
-        lengths = 2 * (self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0])
-        starts = np.cumsum(lengths) - lengths
-        codes = np.empty(int(lengths.sum()), self.code_type)
+        rows = np.concatenate([part.rows for part in self.dense])
+        if self.cuts.shape[1] == CUTS_WIDTH:
+            # Few rows are dense.
+            rows = np.sort(rows)
+            lengths = self._code_lengths(rows)
+            starts = np.cumsum(lengths) - lengths
+            codes = self._gather(int(lengths.sum()), lambda of: starts[np.searchsorted(rows, of)])
+            return RowTable(self.cuts, rows, starts, codes)
+        by_row = np.zeros(len(self.cuts), np.int64)
+        by_row[rows] = self._code_lengths(rows)
+        ends = np.cumsum(by_row)
+        starts = np.where(by_row > 0, ends - by_row, -1)
+        codes = self._gather(int(ends[-1]), lambda of: starts[of])
+        return RowTable(self.cuts, np.empty(0, np.int64), starts, codes)
+
+    def _code_lengths(self, rows: Ints) -> Ints:
+        lengths: Ints = 2 * (self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0])
+        return lengths
+
+    def _gather(self, size: int, starts: Callable[[Ints], Ints]) -> NDArray[Any]:
+        """All codes in one array, those of each row where ``starts`` says."""
+        codes = np.empty(size, self.code_type)
         while self.dense:
             # One at a time, so that what has been copied can go.
             part = self.dense.pop()
-            at = np.searchsorted(rows, part.rows)
-            gather_runs(part.codes, part.starts, lengths[at], starts[at], codes)
-        return make_rows(self.cuts, rows, starts, codes)
+            lengths = self._code_lengths(part.rows)
+            gather_runs(part.codes, part.starts, lengths, starts(part.rows), codes)
+        return codes
 
 
 class _DenseRows(NamedTuple):
@@ -243,19 +287,15 @@ class _DenseBuffer:
         return _DenseRows(index[:, 0].copy(), index[:, 1].copy(), self.codes[:codes].copy())
 
 
-def _scratch(layout: Layout, levels: Levels | None) -> Scratch:
-    """Room for a row, or with levels for a block, each row in whole vectors."""
-    room = layout.horizon + 2 + 2 * LANES
-    if levels is not None:
-        blocks = range(layout.horizon + 1)
-        room += max(layout.block_states(n) + LANES * layout.block_rows(n) for n in blocks)
-    return Scratch(np.empty(room), np.empty((2, room)), np.empty((2, room)))
+def _scratch(layout: Layout) -> Scratch:
+    """Room for a row, in whole vectors and whole words."""
+    room = layout.horizon + 2 + LANES
+    notes = np.empty((5, room // WORD + 1), np.uint64)
+    return Scratch(np.empty((2, room)), np.empty((2, room)), notes)
 
 
-def _empty_layer(states: int, rows: int, horizon: int) -> Layer:
-    """Everything infeasible."""
-    values = np.full(states + horizon + 2 + 2 * LANES, np.inf)
-    return Layer(values, np.full(rows, EMPTY_LO), np.zeros(rows, np.int64))
+def _empty_layer(states: int, rows: int) -> Layer:
+    return Layer(np.empty(states), np.empty(rows, np.int64), np.empty(rows, np.int64))
 
 
 def _layers_per_pass(layout: Layout, workers: int) -> int:
@@ -264,18 +304,17 @@ def _layers_per_pass(layout: Layout, workers: int) -> int:
         # Workers meet after each pass, and go over as many of their neighbour's blocks again as
         # it has layers.
         return int(np.clip(layout.horizon // (8 * workers), 1, _MOST_LAYERS))
-    block = 8 * max(map(layout.block_states, range(layout.horizon + 1)))
+    block = 8 * int(layout.block_states.max())
     return int(np.clip(_CACHE_BYTES // block, _LEAST_LAYERS, _MOST_LAYERS))
 
 
 def _prices(problem: Problem) -> Prices:
     weights, costs = problem.weights, problem.costs
     if problem.n_levels > 1:
-        # The kernel takes levels in pairs; a missing one weighs nothing and is never overruled.
-        missing = ((0, 0), (0, 0), (0, 0), (0, problem.n_levels % 2))
-        weights = np.pad(weights, missing)
-        costs = np.pad(costs, missing, constant_values=np.inf)
-    return Prices(weights, costs, problem.tie)
+        order = np.argsort(costs, axis=3, kind="stable")
+        costs, weights = (np.take_along_axis(x, order, axis=3) for x in (costs, weights))
+    weights, costs = (np.stack((x, x[:, ::-1]), axis=1) for x in (weights, costs))
+    return Prices(weights, costs, weights.sum(axis=4), problem.tie)
 
 
 def cost_levels(problem: Problem) -> Levels | None:

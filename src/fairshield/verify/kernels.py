@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fairshield.runtime.compiled import Tables, accepts, find_row, look_up
+from fairshield.runtime.compiled import Tables, accepts, look_up, place
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
@@ -54,21 +54,23 @@ def expand(
     transitions = 0
     first_after = tables.layer_starts[t + 1]
     for row in range(len(starts) - 1):
-        n_a, k_a, n_b = rows[0][row], rows[1][row], rows[2][row]
-        for k_b in range(n_b + 1):
-            if not here[starts[row] + k_b]:
+        n_a, n_b, short = rows[0][row], rows[1][row], rows[2][row]
+        for long in range(max(n_a, n_b) + 1):
+            if not here[starts[row] + long]:
                 continue
+            k_a, k_b = (short, long) if n_a <= n_b else (long, short)
             for group in range(2):
                 found = answers(tables, t, n_a, k_a, n_b, k_b, group, levels)
                 in_a, in_b = 1 - group, group
                 for accepted in range(2):
                     if found & (ACCEPT if accepted else REJECT):
-                        row_after = find_row(
-                            tables, t + 1, n_a + in_a, k_a + in_a * accepted, n_b + in_b
-                        )
-                        after[after_starts[row_after - first_after] + k_b + in_b * accepted] = 1
+                        row_after, k = place(
+                            tables, t + 1, n_a + in_a, k_a + in_a * accepted,
+                            n_b + in_b, k_b + in_b * accepted,
+                        )  # fmt: skip
+                        after[after_starts[row_after - first_after] + k] = 1
                         transitions += 1
             if tables.labelled:
-                stay = find_row(tables, t + 1, n_a, k_a, n_b) - first_after
-                after[after_starts[stay] + k_b] = 1
+                stay, k = place(tables, t + 1, n_a, k_a, n_b, k_b)
+                after[after_starts[stay - first_after] + k] = 1
     return transitions

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
+from fairshield.layout import layer_rows
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import tables, verdict
-from fairshield.structure import layer_rows
 from fairshield.verify.kernels import expand
 
 _STATES_AT_ONCE = 1 << 20
@@ -32,7 +32,7 @@ class _Layer:
 
     def __init__(self, t: int, labelled: bool) -> None:
         self.rows = layer_rows(t, labelled)
-        self.starts = np.concatenate(([0], np.cumsum(self.rows[2] + 1)))
+        self.starts = np.concatenate(([0], np.cumsum(self.rows.states)))
 
     @property
     def n_states(self) -> int:
@@ -41,8 +41,10 @@ class _Layer:
     def positions(self, states: NDArray[np.int64]) -> Any:
         """Counters of states given by number, as four arrays."""
         row = np.searchsorted(self.starts, states, side="right") - 1
-        n_a, k_a, n_b = (column[row] for column in self.rows)
-        return n_a, k_a, n_b, states - self.starts[row]
+        n_a, n_b, short = (column[row] for column in self.rows)
+        long = states - self.starts[row]
+        turned = n_a > n_b
+        return n_a, np.where(turned, long, short), n_b, np.where(turned, short, long)
 
 
 class Reach:
@@ -94,8 +96,9 @@ class Reach:
         n_a, k_a, n_b, k_b = at
         if not (0 <= k_a <= n_a and 0 <= k_b <= n_b and n_a + n_b <= t):
             return False
-        row = self.policy.layout.row(t, n_a, k_a, n_b) - self.policy.layout.rows_before(t)
-        state = int(_Layer(t, self.policy.labelled).starts[row]) + k_b
+        row, along = self.policy.layout.place(t, *at)
+        row -= self.policy.layout.rows_before(t)
+        state = int(_Layer(t, self.policy.labelled).starts[row]) + along
         return bool(self._past[t][state >> 3] >> (7 - (state & 7)) & 1)
 
     def accepts(self, t: int, at: Position, group: int, proposed: bool, level: int) -> bool:
