@@ -17,7 +17,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import Tables, accepts, look_up, tables
+from fairshield.runtime.compiled import PolicyTables, accepts, look_up, tables
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _push_forward(
-    tables: Tables, horizon: int, at: Any, probs: Floats, relevant: Floats, costs: Floats,
+    tables: PolicyTables, horizon: int, at: Any, probs: Floats, relevant: Floats, costs: Floats,
     levels: Any, cost: Floats, overruled: Floats,
 ) -> None:  # fmt: skip
     """Layer by layer, in two buffers."""

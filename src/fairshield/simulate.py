@@ -13,7 +13,7 @@ from fairshield.counts import GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import Tables, tables, verdict
+from fairshield.runtime.compiled import PolicyTables, tables, verdict
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
@@ -160,7 +160,7 @@ def _bias(policy: Policy, gained: Ints) -> Floats:
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _simulate(
-    tables: Tables, requests: Floats, outcomes: Floats, cumulative: Floats, relevant: Floats,
+    tables: PolicyTables, requests: Floats, outcomes: Floats, cumulative: Floats, relevant: Floats,
     costs: Floats, levels: Any, stops: Any, paid: Floats, overruled: Any, ends: Any,
     overruled_at: Any, paths: Any,
 ) -> None:  # fmt: skip

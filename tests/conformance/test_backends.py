@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (
+    GROUPS,
     NotThatMany,
     NotThatManyQualified,
     Spec,
@@ -205,6 +207,28 @@ class TestCpuThreads:
             files = [tmp_path / "alone.shield", tmp_path / "together.shield"]
             assert alone.save(files[0]) == together.save(files[1])
             assert files[0].read_bytes() == files[1].read_bytes()
+
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize(
+        ("prop", "horizon"),
+        [
+            (fs.DisparateImpact("11/12", min_support=1, undefined="rate-0"), 38),
+            (fs.DemographicParity("0.1"), 30),
+            (NotThatMany(3), 24),
+        ],
+    )
+    def test_uneven_shares_change_nothing(
+        self, prop: fs.Property, horizon: int, seed: int, threads: int,
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    ) -> None:  # fmt: skip
+        # Shares follow the clock; rows with dead ends lie near the edges of some of them.
+        probs = [[[0.2], [0.4]], [[0.0], [0.4]]]
+        spec = Spec(prop, fs.InputModel(GROUPS, [1.0], probs), horizon, fs.Counts.zero(GROUPS), ())
+        alone = spec.synthesize(threads=1).save(tmp_path / "alone.shield")
+        ticks = np.cumsum(np.random.default_rng(seed).exponential(size=10_000)).tolist()
+        clock = SimpleNamespace(perf_counter=iter(ticks).__next__)
+        monkeypatch.setattr(solver, "time", clock)
+        assert spec.synthesize(threads=threads).save(tmp_path / "together.shield") == alone
 
     def test_passes_really_are_split(
         self, threads: int, layers: int, split_passes: list[int], even: fs.InputModel

@@ -29,7 +29,7 @@ FORCED = 1 << 40
 """Stands for a decision that no cost can change."""
 
 
-class Tables(NamedTuple):
+class PolicyTables(NamedTuple):
     """A policy as the compiled functions read it."""
 
     labelled: bool
@@ -53,10 +53,10 @@ class Requests(NamedTuple):
     relevant: NDArray[np.bool_]
 
 
-_tables: WeakKeyDictionary[Policy, Tables] = WeakKeyDictionary()
+_tables: WeakKeyDictionary[Policy, PolicyTables] = WeakKeyDictionary()
 
 
-def tables(policy: Policy) -> Tables:
+def tables(policy: Policy) -> PolicyTables:
     """The arrays of ``policy``, put together once."""
     found = _tables.get(policy)
     if found is None:
@@ -64,10 +64,10 @@ def tables(policy: Policy) -> Tables:
     return found
 
 
-def _make_tables(policy: Policy) -> Tables:
+def _make_tables(policy: Policy) -> PolicyTables:
     rows = policy.rows
     has_cuts = rows.cuts.shape[1] == CUTS_WIDTH
-    return Tables(
+    return PolicyTables(
         labelled=policy.labelled,
         layer_starts=policy.layout.layer_starts,
         cuts=rows.cuts,
@@ -85,7 +85,7 @@ def _make_tables(policy: Policy) -> Tables:
 
 
 @_jit
-def place(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
+def place(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
     """See :meth:`fairshield.layout.Layout.place`."""
     seen = n_a + n_b
     first = tables.layer_starts[t]
@@ -97,7 +97,7 @@ def place(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tup
 
 
 @_jit
-def _dense_start(tables: Tables, row: int) -> int:
+def _dense_start(tables: PolicyTables, row: int) -> int:
     if tables.mark < 0:
         return tables.dense_starts[row]
     i = np.searchsorted(tables.dense_rows, row)
@@ -107,7 +107,7 @@ def _dense_start(tables: Tables, row: int) -> int:
 
 
 @_jit
-def feasible(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+def feasible(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
     """See :meth:`fairshield.rows.RowReader.feasible`."""
     row, k = place(tables, t, n_a, k_a, n_b, k_b)
     lo = np.int64(tables.cuts[row, 0])
@@ -120,7 +120,9 @@ def feasible(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> 
 
 
 @_jit
-def find_code(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+def find_code(
+    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+) -> int:
     """See :meth:`fairshield.rows.RowReader.code`."""
     row, k = place(tables, t, n_a, k_a, n_b, k_b)
     cuts = tables.cuts
@@ -140,7 +142,9 @@ def find_code(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, gr
 
 
 @_jit
-def look_up(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+def look_up(
+    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+) -> int:
     """The code of a state, ``FORCED`` (or its negative) where rejecting (accepting) is a must."""
     if group == 0:
         can_reject = feasible(tables, t + 1, n_a + 1, k_a, n_b, k_b)
@@ -156,7 +160,9 @@ def look_up(tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, grou
 
 
 @_jit
-def accepts(tables: Tables, code: int, t: int, group: int, proposed: bool, level: int) -> bool:
+def accepts(
+    tables: PolicyTables, code: int, t: int, group: int, proposed: bool, level: int
+) -> bool:
     """Whether to accept, given the code of the state."""
     if code == 0 or (code > 0) != proposed:
         return proposed
@@ -171,7 +177,7 @@ def accepts(tables: Tables, code: int, t: int, group: int, proposed: bool, level
 
 @_jit
 def verdict(
-    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
+    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
     group: int, proposed: bool, level: int,
 ) -> bool:  # fmt: skip
     """Whether to accept."""
@@ -181,7 +187,7 @@ def verdict(
 
 @_jit
 def decide_stream(
-    tables: Tables, t: int, at: Ints,
+    tables: PolicyTables, t: int, at: Ints,
     groups: Any, proposed: Any, levels: Any, relevant: Any, accepted: Any,
 ) -> None:  # fmt: skip
     """Decide requests in order from the counters ``at``, which are updated."""

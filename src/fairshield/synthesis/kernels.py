@@ -25,8 +25,8 @@ Offsets are unsigned because a signed index would be checked for wrap-around in 
 could not be vectorised.  ``ninf`` must never be among the fast-math flags, and with ``nnan`` no
 operation may yield NaN, not even in passing.
 
-One long file: compiled code is cached by file, and a change in another (in :mod:`.vectors`) would
-go unnoticed.
+One long file: compiled code is cached by file, and a change in another (in :mod:`.vectors`, or of
+``GAP``) would go unnoticed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fairshield.layout import GAP
 from fairshield.synthesis.vectors import (
     LANES,
     above,
@@ -414,6 +415,16 @@ def _write_dense(
 
 
 @_inline
+def _trim(v: Floats, own: int, lo: int, hi: int) -> tuple[int, int]:
+    """The hull of the finite values in ``[lo, hi)`` of a row."""
+    while lo < hi and v[U(own + lo)] == np.inf:
+        lo += 1
+    while lo < hi and v[U(own + hi - 1)] == np.inf:
+        hi -= 1
+    return (lo, hi) if lo < hi else (EMPTY_LO, np.int64(0))
+
+
+@_inline
 def _record_row(
     record: Record, row: Any, levels: Levels | None, room: Scratch, v: Floats, own: int,
     lo: int, hi: int,
@@ -425,13 +436,10 @@ def _record_row(
     if not regular:
         if levels is None:
             _codes_from_notes(room.notes, U(hi - lo), room.codes)
-        while lo < hi and v[U(own + lo)] == np.inf:
-            lo += 1
-        while lo < hi and v[U(own + hi - 1)] == np.inf:
-            hi -= 1
-        if lo == hi:
+        lo, hi = _trim(v, own, lo, hi)
+        if lo >= hi:
             record.cuts[row, :] = 0
-            return EMPTY_LO, np.int64(0)
+            return lo, hi
         _write_dense(record, row, room.codes, U(lo - begin), v, U(own + lo), U(hi - lo))
     record.cuts[row, 0], record.cuts[row, 1] = lo, hi
     return lo, hi
@@ -485,15 +493,17 @@ def _back_up_pair(
             at = Successors(reject_s, accept_s, U(ahead + begin))
             if levels is not None:
                 if w.shape[2] <= FEW:
-                    _back_up_few(v, at, here, n, w, cost, total, omega, tie, keep, room.codes)
+                    wanted = keep and record is not None
+                    _back_up_few(v, at, here, n, w, cost, total, omega, tie, wanted, room.codes)
                 else:
                     _back_up_many(
                         v, at, here, n, total, omega, tie, pair.turned, levels.steps[step],
                         levels.first[step], levels.scale[step], room,
                     )  # fmt: skip
-            elif record is None or not keep:
+            elif record is None:
                 _back_up_one(v, at, here, n, w, cost, omega)
             else:
+                # Also what is not kept, so that every worker rounds alike.
                 _back_up_and_note(v, at, here, n, w, cost, omega, tie, room.notes)
             if fair is not None:
                 if strike:
@@ -503,6 +513,8 @@ def _back_up_pair(
                     new_lo, new_hi = _record_row(
                         record, policy_row, levels, room, v, own, new_lo, new_hi
                     )
+                else:
+                    new_lo, new_hi = _trim(v, own, new_lo, new_hi)
         else:
             for k in range(old_lo, old_hi):
                 v[U(own + k)] = np.inf
@@ -529,7 +541,7 @@ def _strike(
     v: Floats, own: int, begin: int, lo: int, hi: int, n: Any, each: NDArray[np.bool_],
     fair_state: int, notes: Bits,
 ) -> None:  # fmt: skip
-    """Make infinite what is unfair in a row of which ``n`` states were computed."""
+    """Make infinite, and note so, what is unfair in a row of which ``n`` states were computed."""
     for k in range(begin, begin + np.int64(n)):
         if k < lo or k >= hi or (len(each) and not each[U(fair_state + k)]):
             v[U(own + k)] = np.inf
@@ -584,14 +596,14 @@ def _back_up_block(
         # of this one, which in the plain family is what stood here one layer later.
         if stay is None:
             right, row_b = here, row
-            along_a, along_b = n_a + 1 + LANES, horizon - n_a + 1 + LANES
+            along_a, along_b = n_a + 1 + GAP, horizon - n_a + 1 + GAP
             own_step = along_a if turned else along_b
             step_b = along_a if n_a > n_b + 1 else along_b
             step_a = along_a + 1 if n_a >= n_b else along_b - 1
         else:
-            own_step = cells + LANES
+            own_step = cells + GAP
             right, row_b = here + rows * own_step, row + rows
-            step_b, step_a = max(n_a, n_b + 1) + 1 + LANES, max(n_a + 1, n_b) + 1 + LANES
+            step_b, step_a = max(n_a, n_b + 1) + 1 + GAP, max(n_a + 1, n_b) + 1 + GAP
         if turned:
             ahead, ahead_step, ahead_row = below, step_a, row_a
             across, across_step, across_row = right, step_b, row_b
@@ -604,15 +616,14 @@ def _back_up_block(
             mixed = True
             _turn_hulls(layer, across_row, n_a + 1, n_a + (2 if n_a == n_b else 1), places.hulls)
             across_row = places.hulls
-            if stay is None:
-                if turned:
-                    # From here on the rows of this block run along the other group.
-                    _set_aside(layer, across, across_step, n_a + 1, places.aside)
-                    across, across_step = places.aside, n_a + 1
-                    for i in range(U(here), U(here + rows * own_step)):
-                        layer.values[i] = np.inf
-                    for i in range(row, row + rows):
-                        layer.lo[i], layer.hi[i] = EMPTY_LO, 0
+            if stay is None and turned:
+                # From here on the rows of this block run along the other group.
+                _set_aside(layer, across, across_step, n_a + 1, places.aside)
+                across, across_step = places.aside, n_a + 1
+                for i in range(U(here), U(here + rows * own_step)):
+                    layer.values[i] = np.inf
+                for i in range(row, row + rows):
+                    layer.lo[i], layer.hi[i] = EMPTY_LO, 0
         pair = Pair(
             np.int64(turned), rows, cells, here, own_step, row,
             ahead, ahead_step, ahead_row, across, across_step, across_row,

@@ -31,8 +31,8 @@ NEVER = 1e60
 """No gain is worth this cost, which only those of relevance zero have."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""
-_ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 20
-"""Temporary arrays of this size stay in cache, respectively in memory."""
+_ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 15
+"""Temporary arrays of this size stay in cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +99,25 @@ class Problem:
 
     def _fair_states_one_by_one(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         a, b = self.start
-        sizes = rows.states
+        sizes, row_turned = rows.states, rows.turned
         ends = np.cumsum(sizes)
+        starts = ends - sizes
         fair = np.zeros(self.layout.block_starts[-1], np.bool_)
         lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
         first = 0
         while first < len(at):
-            before = int(ends[first] - sizes[first])
+            before = int(starts[first])
             reach = int(np.searchsorted(ends, before + _STATES_AT_ONCE))
             last = min(max(reach, first + 1), len(at))
             row = np.repeat(np.arange(first, last), sizes[first:last])
-            long = np.arange(before, int(ends[last - 1])) - (ends - sizes)[row]
-            turned, short = rows.turned[row], rows.short[row]
+            long = np.arange(before, int(ends[last - 1])) - starts[row]
+            turned, short = row_turned[row], rows.short[row]
             holds = self.prop.holds_array(
                 GroupCount(rows.n_a[row] + a.seen, np.where(turned, long, short) + a.accepted),
                 GroupCount(rows.n_b[row] + b.seen, np.where(turned, short, long) + b.accepted),
             )
             fair[at[row] + long] = holds
-            cuts = (ends - sizes)[first:last] - before
+            cuts = starts[first:last] - before
             none = self.layout.horizon + 1
             lo[first:last] = np.minimum.reduceat(np.where(holds, long, none), cuts)
             hi[first:last] = np.maximum.reduceat(np.where(holds, long + 1, 0), cuts)

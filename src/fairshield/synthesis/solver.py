@@ -62,7 +62,7 @@ def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | 
     """Least expected cost of ``problem`` and, if ``record``, the policy that attains it."""
     workers = max(1, min(threads, problem.layout.n_states // _WORTH_A_THREAD))
     induction = _Induction(problem, record, workers)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
         for done in induction.passes(pool):
             if progress is not None:
                 progress(done)
@@ -122,7 +122,7 @@ class _Induction:
         horizon = self.layout.horizon
         rows, starts = self.layout.stored_rows(horizon)
         fair = self._fair(rows, starts)
-        states = self.layout.states_of(horizon) if len(fair.each) else 0
+        layers = 1 if len(fair.each) else 0
         share = np.arange(self.workers + 1) / self.workers
         edges = np.searchsorted(self.at, share * self.at[-1]).tolist()
 
@@ -132,7 +132,7 @@ class _Induction:
                 self.layout.labelled, first, end, _scratch(self.layout),
             )  # fmt: skip
 
-        self._share_out(pool, work, list(pairwise(edges)), states)
+        self._share_out(pool, work, list(pairwise(edges)), horizon, layers)
 
     def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
         fair = self._fair(*self.layout.stored_rows(t_to)) if strike else None
@@ -145,20 +145,21 @@ class _Induction:
             )  # fmt: skip
 
         layers = t_from - t_to
-        states = layers * self.layout.states_of(t_from - 1)
-        seconds = self._share_out(pool, work, self._split(t_from, layers), states)
+        jobs = self._split(t_from, layers)
+        seconds = self._share_out(pool, work, jobs, t_from - 1, layers)
         if len(seconds) == self.workers:
             # Whoever was slow, for whatever reason, gets less of the next pass.
-            self.pace *= np.sqrt(seconds.mean() / seconds)
+            self.pace *= np.sqrt(seconds.mean() / np.maximum(seconds, 1e-9))
 
     def _share_out(
-        self, pool: ThreadPoolExecutor, work: Callable[..., None], jobs: Sequence[Any], states: int
-    ) -> Floats:
+        self, pool: ThreadPoolExecutor, work: Callable[..., None], jobs: Sequence[Any],
+        t: int, layers: int,
+    ) -> Floats:  # fmt: skip
         """Do the first job here and the others in the pool; returns the seconds of each.
 
-        Each gets a buffer with room to record ``states``.
+        Each gets a buffer with room for as many ``layers`` as large as ``t``.
         """
-        buffers = [self._buffer(i, states) for i in range(len(jobs))]
+        buffers = [self._buffer(i, t, layers) for i in range(len(jobs))]
         seconds = np.empty(len(jobs))
 
         def timed(i: int) -> None:
@@ -179,12 +180,14 @@ class _Induction:
     def _record(self, buffer: _DenseBuffer) -> Record | None:
         return Record(self.cuts, *buffer.arrays) if self.wanted else None
 
-    def _buffer(self, worker: int, states: int) -> _DenseBuffer:
-        """Room for every state of a pass, should each row turn out irregular."""
-        states = states if self.wanted else 0
-        if worker not in self.buffers or self.buffers[worker].states < states:
-            self.buffers[worker] = _DenseBuffer(states, self.code_type)
-        return self.buffers[worker]
+    def _buffer(self, worker: int, t: int, layers: int) -> _DenseBuffer:
+        """Room for all rows of some layers, should each turn out irregular."""
+        layers = layers if self.wanted else 0
+        rows, states = layers * self.layout.rows_of(t), layers * self.layout.states_of(t)
+        found = self.buffers.get(worker)
+        if found is None or len(found.index) < rows or len(found.codes) < 2 * states:
+            found = self.buffers[worker] = _DenseBuffer(rows, states, self.code_type)
+        return found
 
     # Sharing a pass among workers -----------------------------------------------------------
 
@@ -268,10 +271,9 @@ class _DenseRows(NamedTuple):
 class _DenseBuffer:
     """Where one worker writes irregular rows during a pass; untouched pages cost nothing."""
 
-    def __init__(self, states: int, code_type: type) -> None:
-        self.states = states
+    def __init__(self, rows: int, states: int, code_type: type) -> None:
         # One array, not two: where pages are large, the first of each is not for nothing.
-        self.index = np.empty((states, 2), np.int64)
+        self.index = np.empty((rows, 2), np.int64)
         self.codes: NDArray[Any] = np.empty(2 * states, code_type)
         self.used = np.zeros(2, np.int64)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fairshield.runtime.compiled import Tables, accepts, look_up, place
+from fairshield.runtime.compiled import PolicyTables, accepts, look_up, place
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
@@ -24,7 +24,7 @@ REJECT, ACCEPT = 1, 2
 
 @_jit
 def answers(
-    tables: Tables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, levels: Ints
+    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, levels: Ints
 ) -> int:
     """Decisions that some proposal and cost level bring about: ``REJECT | ACCEPT``.
 
@@ -44,7 +44,7 @@ def answers(
 
 @_jit
 def expand(
-    tables: Tables, t: int, levels: Ints, rows: Any, starts: Ints, here: Flags,
+    tables: PolicyTables, t: int, levels: Ints, rows: Any, starts: Ints, here: Flags,
     after_starts: Ints, after: Flags,
 ) -> int:  # fmt: skip
     """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions.
