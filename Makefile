@@ -5,9 +5,6 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# numba compiles a function anew when its own file changes, not when one that it calls does.
-KERNELS := $(shell grep -rl 'import njit' src | sort)
-NUMBA_CACHE := $(CURDIR)/$(VENV)/numba-$(firstword $(shell cat $(KERNELS) | cksum))
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -22,7 +19,7 @@ demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 	@$(BIN)/fairshield demo $(ARGS)
 
 test: $(VENV)/.installed-dev  ## Run the tests and doctests
-	NUMBA_CACHE_DIR=$(NUMBA_CACHE) $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/ruff check .

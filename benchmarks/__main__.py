@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -70,8 +71,8 @@ def against_recursion() -> Iterator[Figure]:
         rounds = [
             (
                 baseline.seconds(horizon),
-                best_of(lambda: values(DP, UNIFORM, horizon, threads), 10),  # noqa: B023
-                best_of(lambda: fs.synthesize(DP, UNIFORM, horizon=horizon), 10),  # noqa: B023
+                best_of(partial(values, DP, UNIFORM, horizon, threads), 10),
+                best_of(partial(fs.synthesize, DP, UNIFORM, horizon=horizon), 10),
             )
             for _ in range(3)
         ]
@@ -109,8 +110,8 @@ def cost_levels() -> Iterator[Figure]:
     """Ten cost levels beside one."""
     for horizon in (100, 200):
         one, ten = side_by_side(
-            lambda: values(DP, UNIFORM, horizon, 1),  # noqa: B023
-            lambda: values(DP, TEN_LEVELS, horizon, 1),  # noqa: B023
+            partial(values, DP, UNIFORM, horizon, 1),
+            partial(values, DP, TEN_LEVELS, horizon, 1),
             repeats=7,
         )
         yield Figure(

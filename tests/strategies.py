@@ -7,7 +7,7 @@ small example is one a person can follow.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
@@ -347,3 +347,8 @@ def positions(horizon: int, labelled: bool) -> Iterator[Position]:
             for n_b in range(0 if labelled else t - n_a, t - n_a + 1):
                 for k_a, k_b in product(range(n_a + 1), range(n_b + 1)):
                     yield Position(t, n_a, k_a, n_b, k_b)
+
+
+def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:
+    """The policy with some of its tables replaced."""
+    return replace(policy, rows=replace(policy.rows, **changed))

@@ -11,6 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
+from fairshield.counts import Group
 from fairshield.inputs import InputModel
 from fairshield.policy import Policy
 from fairshield.runtime.shield import Shield
@@ -94,7 +95,7 @@ def _decide_us(policy: Policy) -> float:
     return median(windows) / policy.horizon * 1e6
 
 
-def _decide_window(shield: Shield, groups: list[object], proposed: list[bool]) -> None:
+def _decide_window(shield: Shield, groups: list[Group], proposed: list[bool]) -> None:
     decide = shield.decide
     for group, said in zip(groups, proposed, strict=True):
-        decide(group, proposed=said)  # type: ignore[arg-type]
+        decide(group, proposed=said)

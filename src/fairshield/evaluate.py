@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fairshield.compiler import jit
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
@@ -73,7 +73,7 @@ def _block_starts(layout: Layout) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum((n_a + 1) * pairs)))
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@jit()
 def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
     """Where a state stands in a layer."""
     if labelled:
@@ -81,7 +81,7 @@ def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, 
     return at[n_a] + k_a * (horizon - n_a + 1) + k_b
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@jit()
 def _push_forward(
     tables: PolicyTables, horizon: int, at: Any, probs: Floats, relevant: Floats, costs: Floats,
     levels: Any, cost: Floats, overruled: Floats,

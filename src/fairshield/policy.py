@@ -144,6 +144,8 @@ class Policy:
         data, arrays = read_artifact(path)
         try:
             return _from_artifact(data, arrays)
+        except ArtifactError as error:
+            raise ArtifactError(f"{os.fspath(path)}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(f"{os.fspath(path)}: not a policy: {error}") from error
 

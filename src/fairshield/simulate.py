@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fairshield.compiler import jit
 from fairshield.counts import GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
@@ -158,7 +158,7 @@ def _bias(policy: Policy, gained: Ints) -> Floats:
     return np.asarray(policy.prop.bias(*_counters(policy, gained)), dtype=np.float64)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@jit()
 def _simulate(
     tables: PolicyTables, requests: Floats, outcomes: Floats, cumulative: Floats, relevant: Floats,
     costs: Floats, levels: Any, stops: Any, paid: Floats, overruled: Any, ends: Any,
@@ -194,6 +194,6 @@ def _simulate(
                 _write(paths[1, window, t + 1], n_a, free_a, n_b, free_b)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@jit()
 def _write(out: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> None:
     out[0], out[1], out[2], out[3] = n_a, k_a, n_b, k_b

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Branching, NotThatMany, Spec, labelled_properties, plain_properties, specs
+from strategies import (
+    Branching,
+    NotThatMany,
+    Spec,
+    labelled_properties,
+    plain_properties,
+    specs,
+    with_rows,
+)
 
 import fairshield as fs
 from fairshield.layout import layer_rows
@@ -241,10 +249,6 @@ def arrays_of(rows: RowTable) -> list[np.ndarray]:
     return [rows.cuts, rows.dense_rows, rows.dense_starts, rows.dense_codes]
 
 
-def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:
-    return replace(policy, rows=replace(policy.rows, **changed))
-
-
 def dense_rows(policy: fs.Policy) -> np.ndarray:
     """Numbers of the rows stored state by state."""
     if policy.rows.cuts.shape[1] == CUTS_WIDTH:
@@ -398,70 +402,6 @@ def test_scrambled_tables_are_refused_or_judged_never_misread(
     except fs.ArtifactError:
         return
     check_result(policy, first_violation(policy))
-
-
-# Structure ----------------------------------------------------------------------------------
-
-
-def many_levels() -> fs.Policy:
-    table = {(g, r, c): 0.125 for g in "ab" for r in (False, True) for c in (1.0, 2.0)}
-    return fs.synthesize(fs.DemographicParity("0.25"), fs.InputModel.from_table(table), horizon=4)
-
-
-def irregular() -> fs.Policy:
-    """One cost level, and some rows that two cuts do not describe."""
-    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-    policy = fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=20)
-    assert policy.rows.n_dense > 1
-    return policy
-
-
-def patched(array: np.ndarray, where: Any, value: Any) -> np.ndarray:
-    array = array.copy()
-    array[where] = value
-    return array
-
-
-BREAKAGES = {
-    "horizon is 0": lambda p: replace(p, horizon=0),
-    "horizon is 4.0": lambda p: replace(p, horizon=4.0),
-    "needs 34 rows": lambda p: replace(p, horizon=5),
-    "checkpoint 0": lambda p: replace(p, checkpoints=(0,)),
-    "checkpoint 5": lambda p: replace(p, checkpoints=(5,)),
-    "groups": lambda p: replace(p, start=fs.Counts.zero(("b", "a"))),
-    "cuts has type float64": lambda p: with_rows(p, cuts=p.rows.cuts.astype(float)),
-    "cuts has shape": lambda p: with_rows(p, cuts=p.rows.cuts[:-1]),
-    "ranks has shape": lambda p: replace(p, ranks=p.ranks[:, :, :, :1]),
-    "edges has 2 dimensions": lambda p: replace(p, edges=p.edges[None]),
-    "must rise": lambda p: replace(p, edges=p.edges[::-1].copy()),
-    "rise from at least 0": lambda p: replace(p, edges=np.array([math.nan, 1.0])),
-    "does not fit its 1 states": lambda p: with_rows(p, cuts=patched(p.rows.cuts, 0, (0, 2))),
-    r"reads \[1, 0\]": lambda p: with_rows(p, cuts=patched(p.rows.cuts, 0, (1, 0))),
-    "starts": lambda p: with_rows(p, dense_starts=p.rows.dense_starts[1:]),
-    "must rise and": lambda _: with_rows(
-        irregular(), dense_rows=irregular().rows.dense_rows[::-1].copy()
-    ),
-    "be rows of the table": lambda _: with_rows(
-        irregular(), dense_rows=patched(irregular().rows.dense_rows, -1, 10**6)
-    ),
-    "but": lambda _: with_rows(irregular(), dense_starts=irregular().rows.dense_starts[1:]),
-    "begins at -2": lambda p: with_rows(p, dense_starts=patched(p.rows.dense_starts, 0, -2)),
-    "of 3 codes": lambda p: with_rows(p, dense_codes=p.rows.dense_codes[:3]),
-    "dense_codes has type": lambda p: with_rows(p, dense_codes=p.rows.dense_codes.astype("u1")),
-}
-
-
-@pytest.mark.parametrize("message", BREAKAGES)
-def test_tables_that_cannot_be_read_are_refused(message: str) -> None:
-    with pytest.raises(fs.ArtifactError, match=message):
-        fs.verify(BREAKAGES[message](many_levels()))
-
-
-def test_a_cut_beyond_its_row_is_refused(plain_policy: fs.Policy) -> None:
-    cuts = plain_policy.rows.cuts.copy()
-    cuts[0] = 0, 1, 0, 9, 0, 0
-    with pytest.raises(fs.ArtifactError, match=r"row 0 \(after 0 decisions\)"):
-        fs.verify(with_rows(plain_policy, cuts=cuts))
 
 
 # Costs --------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ def main() -> None:
         )
         raise SystemExit(2)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us, and needed to the end
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (open to the end)
         # A terminal that cannot show a character shows a question mark instead of failing.
         getattr(sys, name).reconfigure(errors="replace")
     import_module("fairshield.cli.app").app(prog_name="fairshield")

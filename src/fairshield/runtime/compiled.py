@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.columns import column, costs_of, flags
@@ -20,9 +20,7 @@ from fairshield.policy import Policy
 from fairshield.rows import CUTS_WIDTH
 
 Ints = NDArray[np.int64]
-# Nothing is allocated here, and counting references to the tables would take most of the time.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
-_jit = njit(cache=True, nogil=True, **_OPTIONS)
+_jit = jit(**NO_ALLOCATION)
 
 
 FORCED = 1 << 40

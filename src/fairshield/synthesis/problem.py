@@ -10,6 +10,7 @@ a plain one with weights :math:`\theta z`, costs :math:`c/z`, and a chance
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +40,8 @@ _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 15
 class Problem:
     """Everything backward induction needs.
 
-    ``weights``, ``costs``, ``sorted_costs``: ``(steps, 2, 2, K)`` by step (one, or one per
-    decision), group, proposal, cost level; ``stay``: ``(steps,)``.
+    ``weights``, ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group,
+    proposal, cost level; ``stay``: ``(steps,)``.
     """
 
     prop: Property
@@ -62,16 +63,29 @@ class Problem:
         """The gain below which a proposal is kept."""
         return TIE * (float(self.table.levels.max()) or 1.0)
 
-    @property
+    @cached_property
     def sorted_costs(self) -> Floats:
         """Costs of overruling, rising along the last axis."""
-        return np.ascontiguousarray(np.sort(self.costs, axis=3))
+        return self._cheapest_first(self.costs)
+
+    @cached_property
+    def sorted_weights(self) -> Floats:
+        """Weights of the levels in the order of :attr:`sorted_costs`."""
+        return self._cheapest_first(self.weights)
 
     @property
-    def ranks(self) -> NDArray[np.int64]:
+    def ranks(self) -> Ints:
         """Place of each level among the sorted costs."""
-        order = np.argsort(self.costs, axis=3, kind="stable")
-        return np.ascontiguousarray(np.argsort(order, axis=3, kind="stable"))
+        return np.argsort(self._order, axis=3, kind="stable")
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.costs, axis=3, kind="stable")
+
+    def _cheapest_first(self, by_level: Floats) -> Floats:
+        if self.n_levels == 1:
+            return by_level
+        return np.take_along_axis(by_level, self._order, axis=3)
 
     def fair_states(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         """Which states of these rows are fair; ``at`` is where each row begins.

@@ -20,20 +20,16 @@ from numpy.typing import NDArray
 from fairshield.layout import Layout, Rows
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.synthesis.kernels import (
-    WORD,
     Fair,
     Layer,
-    Levels,
     Places,
-    Prices,
-    Record,
-    Scratch,
     back_up,
     block_work,
     gather_runs,
     set_terminal,
 )
 from fairshield.synthesis.problem import NEVER, Problem
+from fairshield.synthesis.row_kernels import FEW, QUESTIONS, WORD, Levels, Prices, Record, Scratch
 from fairshield.synthesis.vectors import LANES
 
 Progress = Callable[[float], None]
@@ -292,7 +288,7 @@ class _DenseBuffer:
 def _scratch(layout: Layout) -> Scratch:
     """Room for a row, in whole vectors and whole words."""
     room = layout.horizon + 2 + LANES
-    notes = np.empty((5, room // WORD + 1), np.uint64)
+    notes = np.empty((len(QUESTIONS), room // WORD + 1), np.uint64)
     return Scratch(np.empty((2, room)), np.empty((2, room)), notes)
 
 
@@ -311,11 +307,8 @@ def _layers_per_pass(layout: Layout, workers: int) -> int:
 
 
 def _prices(problem: Problem) -> Prices:
-    weights, costs = problem.weights, problem.costs
-    if problem.n_levels > 1:
-        order = np.argsort(costs, axis=3, kind="stable")
-        costs, weights = (np.take_along_axis(x, order, axis=3) for x in (costs, weights))
-    weights, costs = (np.stack((x, x[:, ::-1]), axis=1) for x in (weights, costs))
+    sides = problem.sorted_weights, problem.sorted_costs
+    weights, costs = (np.stack((x, x[:, ::-1]), axis=1) for x in sides)
     return Prices(weights, costs, weights.sum(axis=4), problem.tie)
 
 
@@ -325,7 +318,7 @@ def cost_levels(problem: Problem) -> Levels | None:
     For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
     linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
     begin the search for m, so that it takes about one step however many cost levels there are.
-    One cost level needs no search, hence ``None``.
+    One cost level needs no search, hence ``None``; a few are gone through, hence empty tables.
 
     Returns
     -------
@@ -339,10 +332,10 @@ def cost_levels(problem: Problem) -> Levels | None:
     """
     if problem.n_levels == 1:
         return None
+    if problem.n_levels <= FEW:
+        return Levels(np.empty((0, 0, 3)), np.empty((0, 0), np.int64), np.empty((0, 0, 2)))
     shape = (len(problem.costs), 4, problem.n_levels)
-    costs, weights = problem.costs.reshape(shape), problem.weights.reshape(shape)
-    order = np.argsort(costs, axis=2, kind="stable")
-    costs, weights = (np.take_along_axis(x, order, axis=2) for x in (costs, weights))
+    costs, weights = problem.sorted_costs.reshape(shape), problem.sorted_weights.reshape(shape)
     none = np.zeros((*shape[:2], 1))
     paid = np.concatenate((none, np.cumsum(costs * weights, axis=2)), axis=2)
     left = np.concatenate((none, np.cumsum(weights[..., ::-1], axis=2)), axis=2)[..., ::-1]

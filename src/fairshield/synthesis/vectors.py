@@ -35,7 +35,7 @@ class _VectorType(types.Type):
 @register_model(_VectorType)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
-        super().__init__(dmm, fe_type, _DOUBLES)  # type: ignore[no-untyped-call]
+        super().__init__(dmm, fe_type, _DOUBLES)
 
 
 _vector = _VectorType()
@@ -49,7 +49,7 @@ def _compiled(result: Any, kinds: tuple[Any, ...], build: Callable[..., Any]) ->
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         values = [
-            arrayobj.make_array(kind)(context, builder, value).data  # type: ignore[no-untyped-call]
+            arrayobj.make_array(kind)(context, builder, value).data
             if isinstance(kind, types.Array)
             else value
             for kind, value in zip(signature.args, args, strict=True)

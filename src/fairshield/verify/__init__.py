@@ -90,7 +90,7 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     _check_window(policy)
     check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
     # Loads the compiler, which everything else in this module does without.
-    from fairshield.verify.reach import Reach  # noqa: PLC0415
+    from fairshield.verify.reach import Reach
 
     reach, points = Reach(policy), {*policy.checkpoints, policy.horizon}
     total = Layout(policy.horizon, policy.labelled).n_states

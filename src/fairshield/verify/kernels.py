@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.runtime.compiled import PolicyTables, accepts, look_up, place
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
-# Nothing is allocated here, and counting references to the tables would take most of the time.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": False, "_nrt": False}
-_jit = njit(cache=True, nogil=True, **_OPTIONS)
+_jit = jit(**NO_ALLOCATION)
 
 REJECT, ACCEPT = 1, 2
 
