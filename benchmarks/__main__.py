@@ -39,7 +39,7 @@ DP, EQ_OPP = fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1")
 def values(prop: fs.Property, inputs: fs.InputModel, horizon: int, threads: int) -> None:
     """Cost to go only, no policy."""
     problem = make_problem(prop, inputs, horizon, fs.Counts.zero(inputs.groups), ())
-    solve(problem, record=False, threads=threads, progress=None)
+    solve(problem, record=None, threads=threads, progress=None)
 
 
 def synthesis_speed() -> Iterator[Figure]:

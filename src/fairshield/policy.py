@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -28,10 +30,10 @@ class Policy:
 
     Attributes
     ----------
-    prop, inputs, horizon, start, checkpoints, spread
+    prop, inputs, horizon, start, checkpoints, further, terminal, spread
         The arguments of the synthesis.
     expected_cost
-        Of one window, if the input model is right.
+        Of one window and what was planned further, if the input model is right.
     least_cost
         The same without ``spread``: what the cheapest fair shield costs.
     edges
@@ -52,6 +54,8 @@ class Policy:
     edges: NDArray[np.float64]
     ranks: NDArray[np.int64]
     rows: RowTable
+    further: int = 0
+    terminal: Property | None = None
     spread: float = 1.0
     least_cost: float = field(default=float("nan"))
     version: str = ""
@@ -65,6 +69,11 @@ class Policy:
     def labelled(self) -> bool:
         """Whether decisions must be followed by their outcome."""
         return self.prop.relevant_outcome is not None
+
+    @cached_property
+    def due(self) -> tuple[int, ...]:
+        """Numbers of decisions after which the property must hold, the horizon last."""
+        return (*(c for c in self.checkpoints if c < self.horizon), self.horizon)
 
     @cached_property
     def layout(self) -> Layout:
@@ -124,30 +133,60 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
+        return write_artifact(path, *self.to_artifact())
+
+    def to_artifact(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of a file; :meth:`from_artifact` is the inverse."""
         data = {
             "property": self.prop.to_dict(),
             "inputs": self.inputs.to_dict(),
             "horizon": self.horizon,
             "start": [list(self.start[g]) for g in self.groups],
             "checkpoints": list(self.checkpoints),
+            "further": self.further,
+            "terminal": None if self.terminal is None else self.terminal.to_dict(),
             "spread": self.spread,
             "expected_cost": self.expected_cost,
             "least_cost": self.least_cost,
             "library": self.version,
         }
         tables = {f.name: getattr(self.rows, f.name) for f in fields(self.rows)}
-        return write_artifact(path, data, {**tables, "edges": self.edges, "ranks": self.ranks})
+        return data, {**tables, "edges": self.edges, "ranks": self.ranks}
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Policy:
         """Read a policy, checking its digest; the tables stay on disk until used."""
         data, arrays = read_artifact(path)
-        try:
-            return _from_artifact(data, arrays)
-        except ArtifactError as error:
-            raise ArtifactError(f"{os.fspath(path)}: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise ArtifactError(f"{os.fspath(path)}: not a policy: {error}") from error
+        if "periodic" in data:
+            raise ArtifactError(
+                f"{os.fspath(path)} is a periodic policy: load it with PeriodicPolicy.load"
+            )
+        with reading(path):
+            return Policy.from_artifact(data, arrays)
+
+    @staticmethod
+    def from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
+        """The policy that :meth:`to_artifact` described, its tables checked."""
+        prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
+        terminal = data["terminal"]
+        policy = Policy(
+            prop=prop,
+            inputs=inputs,
+            horizon=int(data["horizon"]),
+            start=Counts({g: tuple(c) for g, c in zip(inputs.groups, data["start"], strict=True)}),
+            checkpoints=tuple(data["checkpoints"]),
+            further=int(data["further"]),
+            terminal=None if terminal is None else property_from_dict(terminal),
+            expected_cost=data["expected_cost"],
+            edges=arrays["edges"],
+            ranks=arrays["ranks"],
+            rows=RowTable(**{f.name: arrays[f.name] for f in fields(RowTable)}),
+            spread=data["spread"],
+            least_cost=data["least_cost"],
+            version=data["library"],
+        )
+        check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
+        return policy
 
     def __str__(self) -> str:
         return (
@@ -156,22 +195,12 @@ class Policy:
         )
 
 
-def _from_artifact(data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Policy:
-    prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
-    edges, ranks = arrays.pop("edges"), arrays.pop("ranks")
-    policy = Policy(
-        prop=prop,
-        inputs=inputs,
-        horizon=int(data["horizon"]),
-        start=Counts({g: tuple(c) for g, c in zip(inputs.groups, data["start"], strict=True)}),
-        checkpoints=tuple(data["checkpoints"]),
-        expected_cost=data["expected_cost"],
-        edges=edges,
-        ranks=ranks,
-        rows=RowTable(**arrays),
-        spread=data["spread"],
-        least_cost=data["least_cost"],
-        version=data["library"],
-    )
-    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
-    return policy
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors in what a file says, as errors that name the file."""
+    try:
+        yield
+    except ArtifactError as error:
+        raise ArtifactError(f"{os.fspath(path)}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{os.fspath(path)}: not a policy: {error}") from error

@@ -100,7 +100,7 @@ def simulate(
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
     draw = _Sampler(policy, inputs)
-    horizon, stops = policy.horizon, np.array([*policy.checkpoints, policy.horizon])
+    horizon, stops = policy.horizon, np.array(policy.due)
     costs, overruled = np.zeros(n_windows), np.zeros(n_windows, np.int64)
     ends = np.zeros((2, n_windows, len(stops), 4), np.int64)
     at = np.zeros((horizon, 2), np.int64)

@@ -278,8 +278,8 @@ def test_a_price_nobody_has_changes_no_decision(
 def test_without_decisions_only_the_value_is_kept(even: fs.InputModel) -> None:
     spec = Spec(fs.DemographicParity("0.1"), even, 12, fs.Counts.zero(("a", "b")), (6,))
     problem = spec.problem()
-    bare = solver.solve(problem, record=False, threads=1, progress=None)
-    full = solver.solve(problem, record=True, threads=1, progress=None)
+    bare = solver.solve(problem, record=None, threads=1, progress=None)
+    full = solver.solve(problem, record=problem.layout.horizon, threads=1, progress=None)
     assert bare.rows is None
     assert bare.value == full.value
     assert np.isfinite(bare.value)

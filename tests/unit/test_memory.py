@@ -38,7 +38,7 @@ before = resident("VmRSS")
 fs.synthesize(prop, inputs, horizon=horizon, spread={spread})
 layout = Layout(horizon, prop.relevant_outcome is not None)
 taken = resident("VmHWM") - before
-print(taken, estimate_bytes(layout, levels, record=True, spread={spread} != 1.0))
+print(taken, estimate_bytes(layout, levels, record=layout.horizon, spread={spread} != 1.0))
 """
 
 

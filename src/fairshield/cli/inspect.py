@@ -82,7 +82,7 @@ def _by_tenth(policy: Policy) -> list[dict[str, Any]]:
 
 
 def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
-    points = [*policy.checkpoints, policy.horizon]
+    points = policy.due
     when = " and ".join(filter(None, [", ".join(map(str, points[:-1])), str(points[-1])]))
     start = ", ".join(f"{g} {c.accepted} of {c.seen} accepted" for g, c in policy.start.items())
     cost = f"{policy.expected_cost:.6g} per window"

@@ -74,7 +74,7 @@ def audit(
         horizon = _agreed("horizon", horizon, policy.horizon)
         start = _agreed("start", start, policy.start)
         points = tuple(sorted(set(checkpoints))) or None
-        checkpoints = _agreed("checkpoints", points, policy.checkpoints)
+        checkpoints = _agreed("checkpoints", points, policy.due[:-1])
     if groups is None:
         records = list(records)
         groups = _groups_of(start, records)

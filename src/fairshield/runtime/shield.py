@@ -39,6 +39,8 @@ class Shield:
     counts, decided
         Resume a window: the counters so far (including the policy's start) and how many decisions
         have been made.  ``decided`` follows from the counters unless outcomes matter.
+    pending
+        Resume while the outcome of this decision, the last one made, is awaited.
 
     Examples
     --------
@@ -52,7 +54,12 @@ class Shield:
     __slots__ = ("_at", "_horizon", "_index", "_pending", "_t", "policy")
 
     def __init__(
-        self, policy: Policy, *, counts: Counts | None = None, decided: int | None = None
+        self,
+        policy: Policy,
+        *,
+        counts: Counts | None = None,
+        decided: int | None = None,
+        pending: Decision | None = None,
     ) -> None:
         self.policy = policy
         self._horizon = policy.horizon
@@ -60,7 +67,12 @@ class Shield:
         self._t, self._at = 0, (0, 0, 0, 0)
         if counts is not None or decided is not None:
             self._resume(policy.start if counts is None else counts, decided)
-        self._pending: Decision | None = None
+        self._pending = pending
+        if pending is not None and not (policy.labelled and pending.position == self._t - 1):
+            raise InvalidValueError(
+                f"decision {pending.position} cannot be pending after {self._t} decisions of a "
+                f"policy for {policy.prop}"
+            )
 
     def _resume(self, counts: Counts, decided: int | None) -> None:
         n_a, _, n_b, _ = self.policy.since_start(counts)
@@ -87,6 +99,11 @@ class Shield:
                 b: (start_b.seen + n_b, start_b.accepted + k_b),
             }
         )
+
+    @property
+    def gained(self) -> tuple[int, int, int, int]:
+        """``n_a, k_a, n_b, k_b`` since the policy's start."""
+        return self._at
 
     @property
     def decided(self) -> int:

@@ -28,7 +28,11 @@ from fairshield.spec.base import exact as exact
 from fairshield.spec.base import property_from_dict as property_from_dict
 from fairshield.spec.properties import BoundedRates as BoundedRates
 from fairshield.spec.properties import DemographicParity as DemographicParity
+from fairshield.spec.properties import DifferenceOfRates as DifferenceOfRates
 from fairshield.spec.properties import DisparateImpact as DisparateImpact
 from fairshield.spec.properties import EqualOpportunity as EqualOpportunity
 from fairshield.spec.properties import PredictiveEquality as PredictiveEquality
 from fairshield.spec.properties import ShareParity as ShareParity
+from fairshield.spec.sustained import Certificate as Certificate
+from fairshield.spec.sustained import Corridor as Corridor
+from fairshield.spec.sustained import Sustained as Sustained

@@ -119,6 +119,15 @@ class Property(ABC):
         """
         return None
 
+    def fair_runs(
+        self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None:
+        """:meth:`fair_interval` where the fair acceptances may have gaps, for arrays.
+
+        Any number of runs ``lo <= k < hi``: the place of each in the arrays, ``lo`` and ``hi``.
+        """
+        return None
+
     def holds_array(self, a: Count, b: Count) -> NDArray[np.bool_]:
         """:meth:`holds` for arrays of counters that broadcast against each other, never wrapping.
 

@@ -43,7 +43,7 @@ class _Bounded(LinearProperty):
 
 
 @dataclass(frozen=True, init=False)
-class _DifferenceOfRates(_Bounded):
+class DifferenceOfRates(_Bounded):
     r""":math:`|k_a/n_a - k_b/n_b| \le \kappa`."""
 
     difference_of_rates: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class _DifferenceOfRates(_Bounded):
 
 
 @dataclass(frozen=True, init=False)
-class DemographicParity(_DifferenceOfRates, kind="demographic-parity"):
+class DemographicParity(DifferenceOfRates, kind="demographic-parity"):
     """Acceptance rates differ by at most ``bound``.
 
     >>> from fairshield import Counts
@@ -74,14 +74,14 @@ class DemographicParity(_DifferenceOfRates, kind="demographic-parity"):
 
 
 @dataclass(frozen=True, init=False)
-class EqualOpportunity(_DifferenceOfRates, kind="equal-opportunity"):
+class EqualOpportunity(DifferenceOfRates, kind="equal-opportunity"):
     """True-positive rates differ by at most ``bound``: only people with outcome 1 count."""
 
     relevant_outcome: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True, init=False)
-class PredictiveEquality(_DifferenceOfRates, kind="predictive-equality"):
+class PredictiveEquality(DifferenceOfRates, kind="predictive-equality"):
     """False-positive rates differ by at most ``bound``: only people with outcome 0 count."""
 
     relevant_outcome: ClassVar[bool | None] = False
@@ -165,20 +165,27 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
     r"""Each group's acceptance rate lies in ``[lower, upper]`` (bounded welfare).
 
     ``min_support`` defaults to the paper's :math:`N = \lceil 1/(u - l) \rceil`, from which on an
-    accepted count with a rate inside the interval always exists.
+    accepted count with a rate inside the interval always exists.  With ``outcome`` only people
+    with this outcome count, as they do for equal opportunity (True) or predictive equality (False).
     """
 
     lower: Fraction
     upper: Fraction
+    outcome: bool | None
 
     def __init__(
         self,
         lower: Number,
         upper: Number,
         *,
+        outcome: bool | None = None,
         min_support: int | None = None,
         undefined: Undefined = "bias-0",
     ) -> None:
+        if outcome not in (None, False, True):
+            raise InvalidValueError(
+                f"outcome must be 0 or 1, the outcome of those who count, or none, got {outcome!r}"
+            )
         low, high = exact(lower, "lower", most=1), exact(upper, "upper", most=1)
         if not low < high:
             raise InvalidValueError(
@@ -187,6 +194,8 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
         support = math.ceil(1 / (high - low)) if min_support is None else min_support
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "outcome", None if outcome is None else bool(outcome))
+        object.__setattr__(self, "relevant_outcome", self.outcome)
         object.__setattr__(self, "min_support", support)
         object.__setattr__(self, "undefined", undefined)
         self.__post_init__()
@@ -211,7 +220,8 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
         return max(self.lower.denominator, self.upper.denominator)
 
     def words(self) -> str:
-        return f"rates in [{self.lower}, {self.upper}]"
+        among = "" if self.outcome is None else f" among those with outcome {int(self.outcome)}"
+        return f"rates in [{self.lower}, {self.upper}]{among}"
 
 
 def _rate(g: Count) -> Any:

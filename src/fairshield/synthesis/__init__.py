@@ -30,7 +30,7 @@ Progress = Callable[[float], None]
 _MOST_REFERENCE = 200
 _MOST_SEEN = 10**15
 
-__all__ = ["Backend", "cost_to_go", "planned_rise", "synthesize"]
+__all__ = ["Backend", "cost_to_go", "least_cost", "planned_rise", "synthesize"]
 
 
 def synthesize(
@@ -40,6 +40,8 @@ def synthesize(
     horizon: int,
     start: Counts | None = None,
     checkpoints: Iterable[int] = (),
+    further: int = 0,
+    terminal: Property | None = None,
     spread: float = 1.0,
     backend: Backend = "auto",
     threads: int | None = None,
@@ -58,7 +60,13 @@ def synthesize(
     start
         Counters before the first decision, which the property counts in; default: nobody seen.
     checkpoints
-        Earlier numbers of decisions after which the property must hold as well.
+        Other numbers of decisions after which the property must hold as well.
+    further
+        Plan for so many more decisions than ``horizon``: the policy is the beginning of the
+        cheapest plan under which checkpoints beyond the horizon are met, too, and ``terminal``
+        holds at its end.  Expected costs are those of the whole plan.
+    terminal
+        What must hold at the end of the plan; default: ``prop``.
     spread
         Above 1, interventions are planned as if their price rose linearly over the window to
         ``spread`` times itself, so that they do not all fall on the last arrivals.  What that
@@ -86,12 +94,17 @@ def synthesize(
     2.587138
     """
     _check_kinds(prop, inputs)
-    horizon, start, points, spread = _checked(inputs, horizon, start, checkpoints, spread)
-    _check_backend(backend, horizon)
-    labelled = prop.relevant_outcome is not None
-    check_memory(Layout(horizon, labelled), _n_levels(inputs), spread=spread != 1.0)
-    problem = make_problem(prop, inputs, horizon, start, points, planned_rise(spread, horizon))
-    value, rows = _solve(problem, backend, threads, progress, record=True)
+    horizon, further = _checked_horizon(horizon, further)
+    planned = horizon + further
+    start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
+    spread = _checked_spread(spread, further)
+    _check_terminal(prop, terminal)
+    _check_backend(backend, planned)
+    layout = Layout(planned, prop.relevant_outcome is not None)
+    check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
+    rise = planned_rise(spread, horizon)
+    problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
+    value, rows = _solve(problem, backend, threads, progress, record=horizon)
     if rows is None:
         raise _infeasible(problem, start)
     policy = Policy(
@@ -100,6 +113,8 @@ def synthesize(
         horizon=horizon,
         start=start,
         checkpoints=points,
+        further=further,
+        terminal=terminal,
         expected_cost=value,
         least_cost=value,
         edges=np.array(problem.table.edges),
@@ -112,9 +127,17 @@ def synthesize(
         return policy
     from fairshield.evaluate import evaluate
 
-    plain = make_problem(prop, inputs, horizon, start, points)
-    least, _ = _solve(plain, backend, threads, None, record=False)
+    plain = make_problem(prop, inputs, horizon, start, points, terminal=terminal)
+    least, _ = _solve(plain, backend, threads, None, record=None)
     return replace(policy, expected_cost=evaluate(policy).cost, least_cost=least)
+
+
+def least_cost(
+    prop: Property, inputs: InputModel | InputSchedule, *, horizon: int, start: Counts
+) -> float:
+    """What the cheapest policy would be expected to cost, without making it; may be infinite."""
+    problem = make_problem(prop, inputs, horizon, start, ())
+    return _solve(problem, "auto", None, None, record=None)[0]
 
 
 def cost_to_go(
@@ -125,20 +148,22 @@ def cost_to_go(
     Solved afresh, as the policy itself stores decisions and not costs.  For a policy with
     ``spread`` these are the risen costs it was planned with.
     """
-    left = policy.horizon - decided
+    planned = policy.horizon + policy.further
+    left = planned - decided
     if not 0 <= decided <= policy.horizon:
         raise InvalidValueError(f"{decided} decisions do not fit a window of {policy.horizon}")
-    if decided in (*policy.checkpoints, policy.horizon) and not policy.prop.holds(counts):
+    if decided in policy.due and not policy.prop.holds(counts):
         return math.inf
     if left == 0:
-        return 0.0
+        return 0.0 if policy.terminal is None or policy.terminal.holds(counts) else math.inf
     inputs = remaining_inputs(policy.inputs, decided)
     earlier = tuple(c - decided for c in policy.checkpoints if c > decided)
     rise = planned_rise(policy.spread, policy.horizon)
     problem = make_problem(
-        policy.prop, inputs, left, counts, earlier, None if rise is None else rise[decided:]
-    )
-    return _solve(problem, "auto", threads, None, record=False)[0]
+        policy.prop, inputs, left, counts, earlier, None if rise is None else rise[decided:],
+        policy.terminal,
+    )  # fmt: skip
+    return _solve(problem, "auto", threads, None, record=None)[0]
 
 
 def planned_rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
@@ -166,10 +191,10 @@ def _solve(
     threads: int | None,
     progress: Progress | None,
     *,
-    record: bool,
+    record: int | None,
 ) -> tuple[float, RowTable | None]:
     if backend == "reference":
-        return reference.solve(problem)
+        return reference.solve(problem, record)
     from fairshield.synthesis import solver
 
     threads = _processors() if threads is None else threads
@@ -184,20 +209,23 @@ def _processors() -> int:
     return os.cpu_count() or 1  # where processes cannot be tied to processors
 
 
-def _checked(
-    inputs: InputModel | InputSchedule,
-    horizon: int,
-    start: Counts | None,
-    checkpoints: Iterable[int],
-    spread: float,
-) -> tuple[int, Counts, tuple[int, ...], float]:
+def _checked_horizon(horizon: int, further: int) -> tuple[int, int]:
     if not is_whole(horizon) or horizon < 1:
         raise InvalidValueError(
             f"horizon must be a whole number of at least 1, got {horizon!r}: it is the number of "
             "decisions after which the property must hold"
         )
-    horizon = int(horizon)
-    start = Counts.zero(inputs.groups) if start is None else start
+    if not is_whole(further) or further < 0:
+        raise InvalidValueError(
+            f"further must be a whole number of at least 0, got {further!r}: it is the number of "
+            "decisions to plan for beyond the horizon"
+        )
+    return int(horizon), int(further)
+
+
+def checked_start(inputs: InputModel | InputSchedule, start: Counts | None) -> Counts:
+    if start is None:
+        return Counts.zero(inputs.groups)
     for group in start:
         if group not in inputs.groups:
             raise unknown_group(group, inputs.groups)
@@ -210,21 +238,44 @@ def _checked(
             raise InvalidValueError(
                 f"start counts {start[group].seen} people, at most {_MOST_SEEN}"
             )
-    start = Counts({g: start[g] for g in inputs.groups})
+    return Counts({g: start[g] for g in inputs.groups})
+
+
+def _checked_points(checkpoints: Iterable[int], horizon: int, further: int) -> tuple[int, ...]:
+    """Checkpoints in order, that at the horizon only if the plan goes on."""
     if not isinstance(checkpoints, Iterable):
         raise InvalidValueError(f"checkpoints are a collection such as (50,), got {checkpoints!r}")
-    points = tuple(checkpoints)
-    for point in points:
-        if not is_whole(point) or not 1 <= point <= horizon:
+    points, most = set(), horizon + further
+    for point in checkpoints:
+        if not is_whole(point) or not 1 <= point <= most:
             raise InvalidValueError(
-                f"checkpoints must be whole numbers from 1 to the horizon {horizon}, got {point!r}"
+                f"checkpoints must be whole numbers from 1 to the horizon {most}, got {point!r}"
             )
-    earlier = tuple(sorted({int(p) for p in points} - {horizon}))
+        points.add(int(point))
+    if further:
+        points.add(horizon)
+    return tuple(sorted(points - {most}))
+
+
+def _checked_spread(spread: float, further: int) -> float:
     if not 1.0 <= as_number(spread, "spread") < math.inf:
         raise InvalidValueError(
             f"spread must be a finite number of at least 1 (1: do not spread), got {spread!r}"
         )
-    return horizon, start, earlier, float(spread)
+    if spread != 1.0 and further:
+        raise InvalidValueError(
+            f"spread {spread!r} is for one window, and further={further} plans beyond it: "
+            "leave one of them out"
+        )
+    return float(spread)
+
+
+def _check_terminal(prop: Property, terminal: Property | None) -> None:
+    if terminal is not None and terminal.relevant_outcome != prop.relevant_outcome:
+        raise InvalidValueError(
+            f"terminal {terminal} must count the same people as {prop}: those with the same "
+            "outcome, or everybody"
+        )
 
 
 def _check_kinds(prop: object, inputs: object) -> None:

@@ -14,10 +14,14 @@ from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, code_type
 
 _FIXED = 4_000_000
 """Threads, scratch rows, and what the allocator keeps."""
+_NOT_WORTH_ASKING = 32_000_000
+"""Asking what is available takes longer than a small synthesis should."""
 
 
-def estimate_bytes(layout: Layout, n_levels: int, *, record: bool, spread: bool = False) -> int:
-    """Peak memory of a synthesis, at most: one layer of values and, if recorded, the policy.
+def estimate_bytes(
+    layout: Layout, n_levels: int, *, record: int | None, spread: bool = False
+) -> int:
+    """Peak memory of a synthesis, at most: one layer of values and the policy up to ``record``.
 
     With several cost levels the codes of all feasible states are held twice while they are put in
     order; how many states are feasible is not known beforehand, so all are counted.
@@ -25,20 +29,23 @@ def estimate_bytes(layout: Layout, n_levels: int, *, record: bool, spread: bool 
     rows = layout.rows_of(layout.horizon)
     layer = 8 * (layout.states_of(layout.horizon) + GAP * rows)
     total = _FIXED + layer * 5 // 4 + 80 * rows
-    if record:
-        cut = 1 if layout.horizon < 254 else 2
-        total += layout.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)
+    if record is not None:
+        kept = Layout(record, layout.labelled)
+        cut = 1 if record < 254 else 2
+        total += kept.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)
         if n_levels > 1:
             code = np.dtype(code_type(n_levels)).itemsize
-            total += 4 * code * layout.n_states + 40 * layout.n_rows
+            total += 4 * code * kept.n_states + 40 * kept.n_rows
     if spread:
         total += 2 * layer
     return total
 
 
-def check_memory(layout: Layout, n_levels: int, *, spread: bool) -> None:
+def check_memory(layout: Layout, n_levels: int, *, record: int, spread: bool) -> None:
     """Raise :class:`MemoryLimitError` if the tables of a policy would not fit."""
-    need = estimate_bytes(layout, n_levels, record=True, spread=spread)
+    need = estimate_bytes(layout, n_levels, record=record, spread=spread)
+    if need < _NOT_WORTH_ASKING:
+        return
     have = available_bytes()
     if need > have:
         raise MemoryLimitError(

@@ -40,11 +40,13 @@ _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 15
 class Problem:
     """Everything backward induction needs.
 
-    ``weights``, ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group,
-    proposal, cost level; ``stay``: ``(steps,)``.
+    ``prop`` must hold at the checkpoints, ``terminal`` after the last decision.  ``weights``,
+    ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group, proposal, cost
+    level; ``stay``: ``(steps,)``.
     """
 
     prop: Property
+    terminal: Property
     table: InputTable
     layout: Layout
     start: tuple[GroupCount[int], GroupCount[int]]
@@ -87,8 +89,10 @@ class Problem:
             return by_level
         return np.take_along_axis(by_level, self._order, axis=3)
 
-    def fair_states(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """Which states of these rows are fair; ``at`` is where each row begins.
+    def fair_states(
+        self, prop: Property, rows: Rows, at: Ints
+    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Which states of these rows satisfy ``prop``; ``at`` is where each row begins.
 
         Returns ``lo`` and ``hi`` of the fair states of each row, and a flag per state, which is
         empty if everything in ``[lo, hi)`` is fair.
@@ -100,18 +104,46 @@ class Problem:
             part = Rows(*(x[here] for x in rows))
             known = np.where(part.turned, b.accepted, a.accepted)
             before = np.where(part.turned, a.accepted, b.accepted)
-            interval = self.prop.fair_interval(
+            interval = prop.fair_interval(
                 part.n_a + a.seen, part.n_b + b.seen,
                 accepted=part.short + known, along=~part.turned,
             )  # fmt: skip
             if interval is None:
-                return self._fair_states_one_by_one(rows, at)
+                return self._fair_states_with_gaps(prop, rows, at)
             most = part.states
             for out, end in zip((lo, hi), interval, strict=True):
                 out[here] = np.minimum(np.maximum(end - before, 0), most)
         return lo, hi, np.empty(0, np.bool_)
 
-    def _fair_states_one_by_one(self, rows: Rows, at: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    def _fair_states_with_gaps(
+        self, prop: Property, rows: Rows, at: Ints
+    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        a, b = self.start
+        turned = rows.turned
+        runs = prop.fair_runs(
+            rows.n_a + a.seen, rows.n_b + b.seen,
+            accepted=rows.short + np.where(turned, b.accepted, a.accepted), along=~turned,
+        )  # fmt: skip
+        if runs is None:
+            return self._fair_states_one_by_one(prop, rows, at)
+        row, low, high = runs
+        most, before = rows.states, np.where(turned, a.accepted, b.accepted)
+        low = np.minimum(np.maximum(low - before[row], 0), most[row])
+        high = np.minimum(np.maximum(high - before[row], 0), most[row])
+        lo, hi = most.copy(), np.zeros(len(at), np.int64)
+        np.minimum.at(lo, row, low)
+        np.maximum.at(hi, row, high)
+        if len(row) == np.count_nonzero(np.bincount(row)):
+            return np.minimum(lo, hi), hi, np.empty(0, np.bool_)
+        # +1 where a run begins and -1 where it ends: their running sum is positive inside.
+        ends = np.zeros(int(self.layout.block_starts[-1]) + 1, np.int32)
+        np.add.at(ends, at[row] + low, 1)
+        np.add.at(ends, at[row] + high, -1)
+        return np.minimum(lo, hi), hi, np.cumsum(ends[:-1]) > 0
+
+    def _fair_states_one_by_one(
+        self, prop: Property, rows: Rows, at: Ints
+    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         a, b = self.start
         sizes, row_turned = rows.states, rows.turned
         ends = np.cumsum(sizes)
@@ -126,7 +158,7 @@ class Problem:
             row = np.repeat(np.arange(first, last), sizes[first:last])
             long = np.arange(before, int(ends[last - 1])) - starts[row]
             turned, short = row_turned[row], rows.short[row]
-            holds = self.prop.holds_array(
+            holds = prop.holds_array(
                 GroupCount(rows.n_a[row] + a.seen, np.where(turned, long, short) + a.accepted),
                 GroupCount(rows.n_b[row] + b.seen, np.where(turned, short, long) + b.accepted),
             )
@@ -146,6 +178,7 @@ def make_problem(
     start: Counts,
     checkpoints: tuple[int, ...],
     rise: Floats | None = None,
+    terminal: Property | None = None,
 ) -> Problem:
     """The numbers of a specification; ``rise`` (one per step) multiplies the costs."""
     table = inputs.table(horizon)
@@ -162,6 +195,7 @@ def make_problem(
     a, b = inputs.groups
     return Problem(
         prop=prop,
+        terminal=prop if terminal is None else terminal,
         table=table,
         layout=Layout(horizon, labelled),
         start=(start[a], start[b]),

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairshield.counts import GroupCount
-from fairshield.layout import layer_rows
+from fairshield.layout import Layout, layer_rows
 from fairshield.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
@@ -49,14 +49,13 @@ class Position(NamedTuple):
 def cost_to_go(problem: Problem) -> Callable[[Position], float]:
     """The value function, memoised over counters."""
     horizon, labelled = problem.layout.horizon, problem.layout.labelled
-    checkpoints = {*problem.checkpoints, horizon}
 
     @cache
     def v(s: Position) -> float:
-        if s.t in checkpoints and not is_fair(problem, s):
+        if s.t in problem.checkpoints and not is_fair(problem, s):
             return math.inf
         if s.t == horizon:
-            return 0.0
+            return 0.0 if is_fair(problem, s) else math.inf
         rests = v(s.unchanged()) if labelled else 0.0
         if rests == math.inf:
             return math.inf
@@ -128,10 +127,11 @@ def _chance(problem: Problem, i: int, g: int, r: bool, level: int, z: bool | Non
 
 
 def is_fair(problem: Problem, s: Position) -> bool:
-    """Whether the counters, start included, satisfy the property."""
+    """Whether the counters, start included, satisfy the property, at the end the terminal one."""
     a, b = problem.start
+    prop = problem.terminal if s.t == problem.layout.horizon else problem.prop
     return bool(
-        problem.prop.holds_array(
+        prop.holds_array(
             GroupCount(s.n_a + a.seen, s.k_a + a.accepted),
             GroupCount(s.n_b + b.seen, s.k_b + b.accepted),
         )
@@ -148,18 +148,18 @@ def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group
     return -int(sum(c + problem.tie + accept < reject for c in costs[0]))
 
 
-def solve(problem: Problem) -> tuple[float, RowTable | None]:
-    """Cost to go at the start and the whole policy, every row dense."""
+def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]:
+    """Cost to go at the start and the policy up to layer ``record``, every row dense."""
     v = cost_to_go(problem)
     value = v(Position(0, 0, 0, 0, 0))
-    if value == math.inf:
+    if value == math.inf or record is None:
         return value, None
-    layout = problem.layout
+    layout = Layout(record, problem.layout.labelled)
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
     starts = np.full(layout.n_rows, -1, np.int64)
     codes: list[int] = []
-    for t in range(layout.horizon + 1):
+    for t in range(record + 1):
         for number, row in enumerate(_rows(t, layout.labelled), layout.rows_before(t)):
             alive = [k for k, s in enumerate(row) if v(s) < math.inf]
             if not alive:
@@ -172,7 +172,7 @@ def solve(problem: Problem) -> tuple[float, RowTable | None]:
                 for s in row[lo:hi]:
                     if v(s) == math.inf:
                         codes.append(dead)
-                    elif t == layout.horizon:
+                    elif t == problem.layout.horizon:
                         codes.append(0)
                     else:
                         codes.append(code_of(problem, v, s, g))

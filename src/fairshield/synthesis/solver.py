@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fairshield.layout import Layout, Rows
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
+from fairshield.spec import Property
 from fairshield.synthesis.kernels import (
     Fair,
     Layer,
@@ -54,8 +55,13 @@ class Solution:
     rows: RowTable | None
 
 
-def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | None) -> Solution:
-    """Least expected cost of ``problem`` and, if ``record``, the policy that attains it."""
+def solve(
+    problem: Problem, *, record: int | None, threads: int, progress: Progress | None
+) -> Solution:
+    """Least expected cost of ``problem``, and the decisions that attain it.
+
+    ``record`` says up to which layer decisions are wanted; ``None``: no decisions.
+    """
     workers = max(1, min(threads, problem.layout.n_states // _WORTH_A_THREAD))
     induction = _Induction(problem, record, workers)
     with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
@@ -65,16 +71,17 @@ def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | 
     value = float(induction.layer.values[0])
     # Weights of probability zero are floored at 1e-300; what they add is not cost.
     value = 0.0 if value < 1e-200 else value
-    rows = induction.collect() if record and value < math.inf else None
+    rows = induction.collect() if record is not None and value < math.inf else None
     return Solution(value, rows)
 
 
 class _Induction:
     """The tables of one backward induction: a single layer, updated in place."""
 
-    def __init__(self, problem: Problem, record: bool, workers: int) -> None:
+    def __init__(self, problem: Problem, record: int | None, workers: int) -> None:
         layout = self.layout = problem.layout
-        self.problem, self.wanted, self.workers = problem, record, workers
+        self.problem, self.workers = problem, workers
+        self.recorded = -1 if record is None else record
         self.at, self.row_at = layout.block_starts, layout.block_row_starts
         self.starts = layout.layer_starts
         self.layers = _layers_per_pass(layout, workers)
@@ -94,8 +101,8 @@ class _Induction:
         self.stay = problem.stay if layout.labelled else None
         width = CUTS_WIDTH if problem.n_levels == 1 else BARE_WIDTH
         # The largest value marks a dense row, and hi reaches horizon + 1.
-        cut_type = np.uint8 if layout.horizon < 254 else np.uint16
-        self.cuts = np.zeros((layout.n_rows if record else 0, width), cut_type)
+        cut_type = np.uint8 if self.recorded < 254 else np.uint16
+        self.cuts = np.zeros((layout.rows_before(self.recorded + 1), width), cut_type)
         self.code_type = code_type(problem.n_levels)
         self.pace = np.ones(workers)
         self.split_at, self.work_before = math.inf, np.empty(0)
@@ -109,7 +116,9 @@ class _Induction:
         t = layout.horizon
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
-            t_to = max([t - self.layers, 0, *earlier])
+            # Either all layers of a pass are recorded, or none.
+            first_unrecorded = self.recorded + 1 if self.recorded + 1 < t else 0
+            t_to = max([t - self.layers, first_unrecorded, *earlier])
             self._run_pass(pool, t, t_to, strike=t_to in earlier)
             t = t_to
             yield 1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4)
@@ -117,26 +126,27 @@ class _Induction:
     def _set_terminal(self, pool: ThreadPoolExecutor) -> None:
         horizon = self.layout.horizon
         rows, starts = self.layout.stored_rows(horizon)
-        fair = self._fair(rows, starts)
+        fair = self._fair(self.problem.terminal, rows, starts)
         layers = 1 if len(fair.each) else 0
         share = np.arange(self.workers + 1) / self.workers
         edges = np.searchsorted(self.at, share * self.at[-1]).tolist()
 
         def work(first: int, end: int, buffer: _DenseBuffer) -> None:
             set_terminal(
-                self.layer, fair, self._record(buffer), starts, self.starts[horizon], horizon,
-                self.layout.labelled, first, end, _scratch(self.layout),
+                self.layer, fair, self._record(buffer, horizon), starts, self.starts[horizon],
+                horizon, self.layout.labelled, first, end, _scratch(self.layout),
             )  # fmt: skip
 
         self._share_out(pool, work, list(pairwise(edges)), horizon, layers)
 
     def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
-        fair = self._fair(*self.layout.stored_rows(t_to)) if strike else None
+        prop = self.problem.prop
+        fair = self._fair(prop, *self.layout.stored_rows(t_to)) if strike else None
 
         def work(first: int, end: int, places: Places, buffer: _DenseBuffer) -> None:
             back_up(
-                self.layer, self.prices, self.levels, self.stay, fair, self._record(buffer),
-                places, self.starts, self.layout.horizon,
+                self.layer, self.prices, self.levels, self.stay, fair,
+                self._record(buffer, t_from - 1), places, self.starts, self.layout.horizon,
                 t_from, t_to, first, end, _scratch(self.layout),
             )  # fmt: skip
 
@@ -170,15 +180,16 @@ class _Induction:
         self.dense.extend(buffer.take() for buffer in buffers)
         return seconds
 
-    def _fair(self, rows: Rows, at: Ints) -> Fair:
-        return Fair(*self.problem.fair_states(rows, at), self.at, self.row_at)
+    def _fair(self, prop: Property, rows: Rows, at: Ints) -> Fair:
+        return Fair(*self.problem.fair_states(prop, rows, at), self.at, self.row_at)
 
-    def _record(self, buffer: _DenseBuffer) -> Record | None:
-        return Record(self.cuts, *buffer.arrays) if self.wanted else None
+    def _record(self, buffer: _DenseBuffer, t: int) -> Record | None:
+        """Where decisions up to layer ``t`` go, if they are wanted."""
+        return Record(self.cuts, *buffer.arrays) if t <= self.recorded else None
 
     def _buffer(self, worker: int, t: int, layers: int) -> _DenseBuffer:
         """Room for all rows of some layers, should each turn out irregular."""
-        layers = layers if self.wanted else 0
+        layers = layers if t <= self.recorded else 0
         rows, states = layers * self.layout.rows_of(t), layers * self.layout.states_of(t)
         found = self.buffers.get(worker)
         if found is None or len(found.index) < rows or len(found.codes) < 2 * states:

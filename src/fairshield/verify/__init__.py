@@ -30,7 +30,8 @@ class Verification:
     Attributes
     ----------
     holds
-        Whether the property holds at every checkpoint and at the horizon, whatever comes.
+        Whether the property holds at every checkpoint and at the horizon, whatever comes; what
+        was planned further is not looked at.
     states
         Counter states that some sequence of requests reaches, and that were looked at.
     transitions
@@ -92,7 +93,7 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     # Loads the compiler, which everything else in this module does without.
     from fairshield.verify.reach import Reach
 
-    reach, points = Reach(policy), {*policy.checkpoints, policy.horizon}
+    reach, points = Reach(policy), set(policy.due)
     total = Layout(policy.horizon, policy.labelled).n_states
     for t in range(policy.horizon):
         reach.advance()
@@ -108,8 +109,9 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
 def _check_window(policy: Policy) -> None:
     if not is_whole(policy.horizon) or policy.horizon < 1:
         raise broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
+    most = policy.horizon + policy.further
     for point in policy.checkpoints:
-        if not is_whole(point) or not 1 <= point <= policy.horizon:
-            raise broken(f"checkpoint {point!r} does not lie in 1 … {policy.horizon}")
+        if not is_whole(point) or not 1 <= point <= most:
+            raise broken(f"checkpoint {point!r} does not lie in 1 … {most}")
     if tuple(policy.start) != policy.groups:
         raise broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")

@@ -79,9 +79,12 @@ class Reach:
         """The first reachable state that violates the property, if any."""
         states = np.flatnonzero(self._here)
         a, b = self.policy.start_counts()
+        prop = self.policy.prop
+        if self.t == self.policy.horizon and not self.policy.further:
+            prop = self.policy.terminal or prop
         for first in range(0, len(states), _STATES_AT_ONCE):
             n_a, k_a, n_b, k_b = self._layer.positions(states[first : first + _STATES_AT_ONCE])
-            fair = self.policy.prop.holds_array(
+            fair = prop.holds_array(
                 GroupCount(n_a + a.seen, k_a + a.accepted),
                 GroupCount(n_b + b.seen, k_b + b.accepted),
             )

@@ -1,0 +1,67 @@
+"""Welfare bounds for Static-BW shields: a rule, and a search for the cheapest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from fairshield.counts import Counts
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.spec import BoundedRates, DifferenceOfRates
+from fairshield.synthesis import least_cost
+
+Inputs = InputModel | InputSchedule
+Progress = Callable[[float], None]
+
+
+def centred(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fraction, Fraction]:
+    """Bounds as far apart as the property allows, around the rate that the proposals would have.
+
+    The centre is the expected share of proposed acceptances among relevant people, to the nearest
+    hundredth; bounds that would leave [0, 1] are moved inside.
+    """
+    table = inputs.table(period)
+    weights = table.probs
+    if prop.relevant_outcome is not None and table.outcomes is not None:
+        chance = table.outcomes if prop.relevant_outcome else 1.0 - table.outcomes
+        weights = weights * chance
+    proposed = float(weights[:, :, 1].sum() / max(float(weights.sum()), 1e-300))
+    middle = Fraction(round(100 * proposed), 100)
+    lower = min(max(middle - prop.bound / 2, Fraction(0)), 1 - prop.bound)
+    return lower, lower + prop.bound
+
+
+def cheapest(
+    prop: DifferenceOfRates,
+    inputs: Inputs,
+    period: int,
+    *,
+    progress: Progress | None = None,
+) -> tuple[Fraction, Fraction]:
+    """Bounds exactly as far apart as the property allows, of least expected cost.
+
+    The accepted counts allowed change with the lower bound only where it, or the upper bound, is a
+    fraction with a denominator of at most ``period``.  There they are widest, so these are all
+    the candidates.  Among equally cheap ones the most central is taken.
+    """
+    best = (math.inf, Fraction(0), Fraction(0))
+    found = candidates(prop.bound, period)
+    for i, lower in enumerate(found):
+        bounded = BoundedRates(lower, lower + prop.bound, outcome=prop.relevant_outcome)
+        cost = least_cost(bounded, inputs, horizon=period, start=Counts.zero(inputs.groups))
+        key = (float(np.round(cost, 9)), abs(lower + prop.bound / 2 - Fraction(1, 2)), lower)
+        best = min(best, key)
+        if progress is not None:
+            progress((i + 1) / len(found))
+    return best[2], best[2] + prop.bound
+
+
+def candidates(bound: Fraction, period: int) -> list[Fraction]:
+    """Lower bounds at which the accepted counts allowed are widest."""
+    least = math.ceil(1 / bound)
+    fractions = {Fraction(k, n) for n in range(least, period + 1) for k in range(n + 1)}
+    lowers = fractions | {f - bound for f in fractions} | {Fraction(0), 1 - bound}
+    return sorted(f for f in lowers if 0 <= f <= 1 - bound)

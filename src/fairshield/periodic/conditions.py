@@ -1,0 +1,153 @@
+r"""The conditions under which the paper's periodic shields are proven fair, decided exactly.
+
+Each theorem assumes something about every period :math:`\tau_i` of a run.  A condition answers two
+questions about the period in progress, from the counters at its start, those gained since and the
+number of decisions left: can it still be met, and is it certain to be met whatever comes?  All
+arithmetic is on integers; with none left, arrays of counters are welcome.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from fairshield.spec import DifferenceOfRates
+
+
+class Counters(NamedTuple):
+    """``n_a, k_a, n_b, k_b``: people seen and accepted in each group, integers or arrays."""
+
+    n_a: Any
+    k_a: Any
+    n_b: Any
+    k_b: Any
+
+
+class Condition(ABC):
+    """What a theorem assumes about each period."""
+
+    theorem: str
+    """The name of the theorem."""
+    known_at_start = False
+    """Whether the condition depends on the counters at the start of the period alone."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The condition in words, after "in every period"."""
+
+    @abstractmethod
+    def possible(self, start: Counters, gained: Counters, left: int) -> bool:
+        """Whether the period in progress can still meet the condition."""
+
+    @abstractmethod
+    def certain(self, start: Counters, gained: Counters, left: int) -> Any:
+        """Whether the period in progress meets the condition whatever comes."""
+
+
+@dataclass(frozen=True)
+class EqualDenominators(Condition):
+    """Theorem on Static-Fair shields: both groups have equally many relevant people.
+
+    Where the property binds only from ``min_support`` people on, so must each period: a period
+    below it is not kept fair, and yet counts in the total.
+    """
+
+    prop: DifferenceOfRates
+    theorem = "conditional correctness of Static-Fair shields"
+
+    @property
+    def words(self) -> str:
+        least = self.prop.min_support
+        support = f", and at least {least}, or none" if least > 1 else ""
+        return f"the two groups have equally many relevant people{support}"
+
+    def possible(self, start: Counters, gained: Counters, left: int) -> bool:
+        n_a, _, n_b, _ = gained
+        missing, spare = abs(n_a - n_b), left - abs(n_a - n_b)
+        if missing > left or (self.prop.relevant_outcome is None and spare % 2):
+            return False
+        most = max(n_a, n_b) + spare // 2
+        return most == 0 or most >= self.prop.min_support or (n_a == n_b == 0 and self._silent)
+
+    @property
+    def _silent(self) -> bool:
+        """Whether a period may pass without anybody who counts."""
+        return self.prop.relevant_outcome is not None
+
+    def certain(self, start: Counters, gained: Counters, left: int) -> Any:
+        if left:
+            return False
+        n_a, _, n_b, _ = gained
+        return (n_a == n_b) & ((n_a == 0) | (n_a >= self.prop.min_support))
+
+
+@dataclass(frozen=True)
+class Balanced(Condition):
+    """Theorem on Static-BW shields: each group has at least ``least`` relevant people."""
+
+    least: int
+    theorem = "conditional correctness of Static-BW shields"
+
+    @property
+    def words(self) -> str:
+        return f"each group has at least {self.least} relevant people"
+
+    def possible(self, start: Counters, gained: Counters, left: int) -> bool:
+        missing = (max(self.least - n, 0) for n in (gained.n_a, gained.n_b))
+        return sum(missing) <= left
+
+    def certain(self, start: Counters, gained: Counters, left: int) -> Any:
+        return (gained.n_a >= self.least) & (gained.n_b >= self.least)
+
+
+@dataclass(frozen=True)
+class EnoughHistory(Condition):
+    r"""Theorem on Dynamic shields: the counters at the start of the period are fair, and
+
+    .. math:: \frac{1}{n_a(\tau\tau')} + \frac{1}{n_b(\tau\tau')} \le \kappa + \varphi(\tau)
+
+    for *every* continuation :math:`\tau'` by a period.  The sum of reciprocals is convex in how
+    the arrivals split, so it is largest if all are of one group; where the outcome says who
+    counts, if nobody counts.  A first period that begins with nobody seen needs no condition.
+    """  # noqa: D400
+
+    prop: DifferenceOfRates
+    period: int
+    theorem = "conditional correctness of Dynamic shields"
+    known_at_start = True
+
+    @property
+    def words(self) -> str:
+        return (
+            "it begins fair, and whoever comes, 1/n_a + 1/n_b at its end is at most the bound plus "
+            "the bias at its beginning"
+        )
+
+    def possible(self, start: Counters, gained: Counters, left: int) -> bool:
+        return bool(self.certain(start, gained, left))
+
+    def certain(self, start: Counters, gained: Counters, left: int) -> Any:
+        n_a, k_a, n_b, k_b = start
+        least = max(self.prop.min_support, 1)
+        p, q = self.prop.bound.as_integer_ratio()
+        # Times n_a n_b: the bound, and the bias.
+        bound, gap = p * n_a * n_b, q * abs(k_a * n_b - k_b * n_a)
+        fair = (n_a >= least) & (n_b >= least) & (gap <= bound)
+        for more_a, more_b in self._extremes():
+            m_a, m_b = n_a + more_a, n_b + more_b
+            fair = fair & ((m_a + m_b) * q * n_a * n_b <= (bound + gap) * m_a * m_b)
+        return fair | ((n_a == 0) & (n_b == 0))
+
+    def _extremes(self) -> list[tuple[int, int]]:
+        if self.prop.relevant_outcome is None:
+            return [(self.period, 0), (0, self.period)]
+        return [(0, 0)]
+
+
+def balanced_from(lower: Fraction, upper: Fraction) -> int:
+    """The paper's N: with so many people, some rate always lies in ``[lower, upper]``."""
+    return math.ceil(1 / (upper - lower))

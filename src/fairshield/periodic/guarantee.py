@@ -1,0 +1,117 @@
+"""What is guaranteed right now, and on what grounds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fairshield.spec import Certificate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The running guarantee report of a periodic shield.
+
+    Attributes
+    ----------
+    title
+        The kind of shield.
+    prop, period
+        What must hold, and after every how many decisions.
+    theorem, condition
+        The theorem that applies and what it assumes of every period; ``None``: none does, or it
+        assumes nothing.
+    unconditional
+        Whether the theorem needs no condition.
+    held
+        Whether the condition has held so far, the period in progress included.
+    certain
+        Whether the condition is certain to hold in the period in progress, whatever comes.
+    broken_at, broken_by
+        After how many decisions it was broken, and by what: ``"arrivals"``, ``"person"`` or
+        ``"start"`` (the counters that the run began with).
+    guaranteed
+        Whether the property is certain to hold at the end of the period in progress.
+    risk
+        If not: the probability of a violation under the input model, as planned at the start of
+        the period; ``None`` if nothing was planned for that case.
+    decided, completed
+        Decisions made and periods completed.
+    fair_ends, unfair_at, worst_bias
+        Periods that ended fair; after how many decisions one ended unfair first; the largest bias
+        at the end of a period.
+    certificate
+        The certificate in force, if the shield works with certificates and the counters have one.
+    plan_until
+        Decisions up to which the plan in force reaches, at whose end there is a certificate.
+    """
+
+    title: str
+    prop: str
+    period: int
+    theorem: str | None
+    condition: str | None
+    unconditional: bool
+    held: bool
+    certain: bool
+    broken_at: int | None
+    broken_by: str | None
+    guaranteed: bool
+    risk: float | None
+    decided: int
+    completed: int
+    fair_ends: int
+    unfair_at: int | None
+    worst_bias: float
+    certificate: Certificate | None = None
+    plan_until: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        held = self.certificate
+        return {**asdict(self), "certificate": None if held is None else held.to_dict()}
+
+    def __str__(self) -> str:
+        return " ".join([self._promise(), self._ground(), self._past()])
+
+    def _promise(self) -> str:
+        if self.guaranteed:
+            return f"{self.prop} is certain to hold at the end of this period."
+        if self.risk is None:
+            return f"{self.prop} is not certain to hold at the end of this period."
+        return (
+            f"{self.prop} cannot be guaranteed for the end of this period; the probability of a "
+            f"violation was {self.risk:.3g} at its start."
+        )
+
+    def _ground(self) -> str:
+        if self.unconditional:
+            ground = f"{self.title} shields need no condition"
+            if self.broken_at is not None:
+                return f"{ground}, but a person overrode one after {self.broken_at} decisions."
+            if self.certificate is not None:
+                ground += f"; certificate in force: {self.certificate}"
+            elif self.plan_until is not None:
+                ground += f"; a certificate is planned for decision {self.plan_until}"
+            return f"{ground}."
+        if self.condition is None:
+            return f"No theorem about {self.title} shields speaks of this property."
+        return f"The theorem ({self.theorem}) assumes that in every period {self.condition}: " + (
+            self._condition() + "."
+        )
+
+    def _condition(self) -> str:
+        if self.broken_at is not None:
+            by = {"person": " by a person", "start": " by the counters it started from"}
+            return f"broken after {self.broken_at} decisions{by.get(self.broken_by or '', '')}"
+        return "held so far, and " + (
+            "certain to hold in this period" if self.certain else "still possible in this period"
+        )
+
+    def _past(self) -> str:
+        if not self.completed:
+            return "No period has ended yet."
+        ends = f"{self.fair_ends} of {self.completed} periods ended fair"
+        if self.unfair_at is not None:
+            ends += f", the first unfair one after {self.unfair_at} decisions"
+        return f"{ends}; largest bias {self.worst_bias:.4g}."

@@ -1,0 +1,503 @@
+"""PeriodicShield: one run of decisions, period after period, and its five kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairshield.counts import Counts, Group
+from fairshield.errors import InvalidValueError, WindowOverError
+from fairshield.explain import Explanation, explain
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.periodic.conditions import Counters
+from fairshield.periodic.guarantee import Guarantee
+from fairshield.periodic.policies import (
+    NOBODY,
+    Bounds,
+    Dynamic,
+    ExactPeriodic,
+    Fallback,
+    PeriodicPolicy,
+    Perpetual,
+    StaticBounded,
+    StaticFair,
+    Window,
+    counters,
+)
+from fairshield.periodic.state import History, PeriodicState
+from fairshield.records import Flag
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+from fairshield.spec import Property
+
+Inputs = InputModel | InputSchedule
+State = PeriodicState | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PeriodicExplanation:
+    """Why a decision was made, and on what plan.
+
+    ``period`` counts from 0; ``plan`` says what the plan of the period rests on.
+    """
+
+    explanation: Explanation
+    period: int
+    plan: str
+
+    def __str__(self) -> str:
+        return f"Period {self.period + 1}. {self.explanation} {self.plan}"
+
+
+class PeriodicShield:
+    """A periodic policy in use: decides, counts, and begins a new period when one is over.
+
+    Parameters
+    ----------
+    policy
+        What to do in every period.
+    state
+        Where to go on: a :class:`PeriodicState`, or what its ``to_dict`` returned.
+    """
+
+    def __init__(self, policy: PeriodicPolicy, *, state: State | None = None) -> None:
+        self.policy = policy
+        self._condition = policy.condition
+        self._completed, self._decided = 0, 0
+        self._start = policy.start
+        self._history = History() if policy.admits(policy.start) else History().broken(0, "start")
+        self._plan: _Plan | None = None
+        self._previous: _Plan | None = None
+        if state is None:
+            self._begin()
+        else:
+            self._resume(
+                state if isinstance(state, PeriodicState) else PeriodicState.from_dict(state)
+            )
+
+    # Where the run stands -------------------------------------------------------------------
+
+    @property
+    def prop(self) -> Property:
+        """What must hold at the end of every period."""
+        return self.policy.prop
+
+    @property
+    def period(self) -> int:
+        """Decisions in a period."""
+        return self.policy.period
+
+    @property
+    def completed(self) -> int:
+        """Periods completed."""
+        return self._completed
+
+    @property
+    def decided(self) -> int:
+        """Decisions made in all."""
+        return self._completed * self.period + self._decided
+
+    @property
+    def remaining(self) -> int:
+        """Decisions left in the period in progress; 0 after the last period."""
+        return 0 if self._over else self.period - self._decided
+
+    @property
+    def counts(self) -> Counts:
+        """Counters since the beginning of the run, and those it began with."""
+        n_a, k_a, n_b, k_b = self._gained()
+        (a, of_a), (b, of_b) = self._start.items()
+        return Counts(
+            {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
+        )
+
+    @property
+    def pending(self) -> Decision | None:
+        """The decision whose outcome must be observed next, if any."""
+        if self._plan is None or self._plan.shield.pending is None:
+            return None
+        return self._plan.in_period(self._plan.shield.pending)
+
+    def holds(self) -> bool:
+        """Whether the property holds of the counters now."""
+        return self.prop.holds(self.counts)
+
+    @property
+    def state(self) -> PeriodicState:
+        """Everything needed to go on later: ``PeriodicShield(policy, state=...)``."""
+        return PeriodicState(
+            completed=self._completed,
+            decided=self._decided,
+            start=self._start,
+            counts=self.counts,
+            pending=self.pending,
+            history=self._history,
+            certificate=self.policy.certificate(self._start),
+            fingerprint=self.policy.fingerprint,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is guaranteed right now, and on what grounds."""
+        history, condition, policy = self._history, self._condition, self.policy
+        held = history.broken_at is None
+        certain = held and self._condition_certain()
+        plan = None if self._over else self._now().window.policy
+        sure = self._guaranteed(certain)
+        further = plan.further if plan is not None and plan.terminal is not None else None
+        until = None if further is None else (self._completed + 1) * self.period + further
+        return Guarantee(
+            title=policy.title,
+            prop=str(self.prop),
+            period=self.period,
+            theorem=None if condition is None else condition.theorem,
+            condition=None if condition is None else condition.words,
+            unconditional=policy.unconditional,
+            held=held,
+            certain=certain,
+            broken_at=history.broken_at,
+            broken_by=history.broken_by,
+            guaranteed=sure,
+            risk=plan.risk if plan is not None and plan.risk and not sure else None,
+            decided=self.decided,
+            completed=self._completed,
+            fair_ends=history.fair_ends,
+            unfair_at=history.unfair_at,
+            worst_bias=history.worst_bias,
+            certificate=policy.certificate(self.counts),
+            plan_until=until,
+        )
+
+    def _guaranteed(self, by_theorem: bool) -> bool:
+        """Whether the period in progress is certain to end fair."""
+        if self._over:
+            return self.holds()
+        plan = self._now()
+        if plan.window.policy.prop == self.prop and plan.window.counts == self._start:
+            return plan.shield.guaranteed
+        # The policy keeps something else fair than the counters of the whole run.
+        return by_theorem and self._condition is not None
+
+    def _condition_certain(self) -> bool:
+        if self._condition is None:
+            return True
+        start, gained = counters(self._start), Counters(*self._gained())
+        return bool(self._condition.certain(start, gained, self.remaining))
+
+    def _gained(self) -> tuple[int, int, int, int]:
+        """Counters since the start of the period."""
+        return (0, 0, 0, 0) if self._plan is None else self._plan.gained()
+
+    # Deciding -------------------------------------------------------------------------------
+
+    def decide(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
+        """The final decision on one person; it is counted at once.
+
+        ``position`` counts from 0 in the period.
+        """
+        plan = self._now()
+        decision = plan.shield.decide(group, proposed=proposed, cost=cost)
+        self._count()
+        return plan.in_period(decision)
+
+    def observe(self, decision: Decision, *, outcome: Flag) -> None:
+        """Reveal the outcome of the last decision (properties that count by outcome)."""
+        plan = self._now()
+        plan.shield.observe(plan.in_window(decision), outcome=outcome)
+        self._after_decision()
+
+    def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
+        """What the shield would decide; nothing is counted until :meth:`record`."""
+        plan = self._now()
+        return plan.in_period(plan.shield.advise(group, proposed=proposed, cost=cost))
+
+    def record(self, advice: Decision, *, final: Flag) -> Decision:
+        """Count a person's decision on the request that ``advice`` was for.
+
+        The returned decision says whether the period in progress is still guaranteed.
+        """
+        plan = self._now()
+        was_certain = plan.shield.guaranteed
+        decision = plan.shield.record(plan.in_window(advice), final=final)
+        if was_certain and not decision.guaranteed:
+            self._history = self._history.broken(self.decided + 1, "person")
+        self._count()
+        return plan.in_period(decision)
+
+    def explain(self, decision: Decision) -> PeriodicExplanation:
+        """Why a decision of the period in progress, or of the one just over, was made."""
+        just_over = self._decided == 0
+        plan = self._previous if just_over else self._plan
+        if plan is None:
+            raise InvalidValueError("nothing has been decided yet that could be explained")
+        found = explain(plan.window.policy, plan.in_window(decision))
+        return PeriodicExplanation(found, self._completed - just_over, self._grounds(plan))
+
+    def _grounds(self, plan: _Plan) -> str:
+        policy = plan.window.policy
+        if policy.risk:
+            return (
+                "Fairness at the end of this period could not be guaranteed from its start; the "
+                "plan makes a violation as improbable as can be."
+            )
+        if policy.terminal is not None:
+            held = self.policy.certificate(policy.start)
+            periods = (policy.horizon + policy.further) // self.period
+            return (
+                f"The plan covers {periods} periods and ends with a certificate; at its start "
+                + ("none was in force." if held is None else f"this one was in force: {held}.")
+            )
+        return f"The plan keeps {policy.prop} over {policy.horizon} decisions."
+
+    # Periods --------------------------------------------------------------------------------
+
+    @property
+    def _over(self) -> bool:
+        return self.policy.last is not None and self._completed >= self.policy.last
+
+    def _now(self) -> _Plan:
+        """The plan in force, made when it is first needed."""
+        if self._plan is None:
+            if self._over:
+                raise WindowOverError(
+                    f"all {self.policy.last} periods of this run are over: plan for more periods, "
+                    "or use a perpetual shield"
+                )
+            self._begin()
+        assert self._plan is not None
+        return self._plan
+
+    def _begin(self) -> None:
+        window = self.policy.window(self._start, self._completed)
+        shield = Shield(window.policy, counts=window.counts, decided=window.decided)
+        self._plan = _Plan(window, shield)
+        self._check_condition()
+
+    def _count(self) -> None:
+        self._decided += 1
+        if not self.policy.labelled:
+            self._after_decision()
+
+    def _after_decision(self) -> None:
+        if self._condition is not None and not self._condition.known_at_start:
+            self._check_condition()
+        if self._decided == self.period:
+            self._end()
+
+    def _check_condition(self) -> None:
+        if self._condition is None or self._history.broken_at is not None:
+            return
+        start, gained = counters(self._start), Counters(*self._gained())
+        if not self._condition.possible(start, gained, self.remaining):
+            self._history = self._history.broken(self.decided, "arrivals")
+
+    def _end(self) -> None:
+        counts = self.counts
+        bias, fair = self.prop.bias_of(counts), self.prop.holds(counts)
+        self._history = self._history.ended(self.decided, bias, fair)
+        self._completed, self._decided, self._start = self._completed + 1, 0, counts
+        self._previous, self._plan = self._plan, None
+
+    def _resume(self, state: PeriodicState) -> None:
+        policy = self.policy
+        if state.fingerprint != policy.fingerprint:
+            raise InvalidValueError(
+                f"the state belongs to another periodic policy (fingerprint {state.fingerprint!r}, "
+                f"this one has {policy.fingerprint!r}): resume with the property, inputs, period "
+                "and options that the run began with"
+            )
+        if state.decided > self.period or (policy.last or state.completed) < state.completed:
+            raise InvalidValueError(
+                f"{state.completed} periods and {state.decided} decisions do not fit periods of "
+                f"{self.period} decisions"
+            )
+        self._completed, self._decided = state.completed, state.decided
+        self._start, self._history = state.start, state.history
+        if not self._over:
+            self._plan = _Plan.resumed(policy.window(state.start, state.completed), state)
+
+
+class _Plan:
+    """What decides the period in progress, and how far it has got."""
+
+    __slots__ = ("_offset", "_start", "shield", "window")
+
+    def __init__(self, window: Window, shield: Shield) -> None:
+        self.window, self.shield = window, shield
+        self._offset = window.decided
+        self._start = window.policy.since_start(window.counts)
+
+    @classmethod
+    def resumed(cls, window: Window, state: PeriodicState) -> _Plan:
+        """The plan of a period that had begun before."""
+        begun = {
+            g: (
+                then.seen + state.counts[g].seen - state.start[g].seen,
+                then.accepted + state.counts[g].accepted - state.start[g].accepted,
+            )
+            for g, then in window.counts.items()
+        }
+        pending = state.pending
+        if pending is not None:
+            pending = pending._replace(position=pending.position + window.decided)
+        decided = window.decided + state.decided
+        shield = Shield(window.policy, counts=Counts(begun), decided=decided, pending=pending)
+        return cls(window, shield)
+
+    def gained(self) -> tuple[int, int, int, int]:
+        """Counters since the start of the period."""
+        n_a, k_a, n_b, k_b = self.shield.gained
+        m_a, l_a, m_b, l_b = self._start
+        return n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b
+
+    def in_period(self, decision: Decision) -> Decision:
+        """The decision with its position in the period."""
+        offset = self._offset
+        return decision._replace(position=decision.position - offset) if offset else decision
+
+    def in_window(self, decision: Decision) -> Decision:
+        """The decision with its position in the policy's window."""
+        return decision._replace(position=decision.position + self._offset)
+
+
+# The five -----------------------------------------------------------------------------------
+
+
+class StaticFairShield(PeriodicShield):
+    """The cheapest policy for one period, repeated: the paper's Static-Fair shield.
+
+    Every period by itself is fair.  All periods together are if in each of them both groups have
+    equally many relevant people.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = StaticFairShield(fs.DemographicParity("0.1"), inputs, period=4)
+    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabb"]
+    [True, True, True, True]
+    >>> shield.guarantee.held, shield.holds()
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = StaticFair(prop, inputs, period, start=start or NOBODY)
+        super().__init__(policy, state=state)
+
+
+class StaticBoundedShield(PeriodicShield):
+    """Rates kept between welfare bounds in each period: the paper's Static-BW shield.
+
+    Fair at the end of every period if in each of them both groups have at least
+    ``ceil(1 / (u - l))`` relevant people.  ``bounds`` is ``(l, u)``, ``"centred"`` around the
+    expected rate of the proposals, or ``"cheapest"``, found by a search over all bounds.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = StaticBoundedShield(fs.DemographicParity("0.2"), inputs, period=20)
+    >>> shield.policy.bounds, shield.policy.condition.least
+    ((Fraction(2, 5), Fraction(3, 5)), 5)
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        bounds: Bounds = "centred",
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = StaticBounded(prop, inputs, period, bounds=bounds, start=start or NOBODY)
+        super().__init__(policy, state=state)
+
+
+class DynamicShield(PeriodicShield):
+    """A new policy for each period, from the counters at its start: the paper's Dynamic shield.
+
+    ``fallback`` says what to do in a period that cannot be guaranteed to end fair:
+    ``"best-effort"`` makes a violation as improbable as can be, at the least cost; ``"inactive"``
+    keeps all proposals, as the paper does whenever its condition is not met.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = DynamicShield(fs.DemographicParity("0.1"), inputs, period=4)
+    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabbbbba"]
+    [True, True, True, True, True, True, True, True]
+    >>> shield.completed, shield.holds()
+    (2, True)
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        fallback: Fallback = "best-effort",
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = Dynamic(prop, inputs, period, fallback=fallback, start=start or NOBODY)
+        super().__init__(policy, state=state)
+
+
+class ExactPeriodicShield(PeriodicShield):
+    """The cheapest shield that is fair at the end of each of ``periods`` periods, always.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = ExactPeriodicShield(fs.DemographicParity("0.1"), inputs, period=4, periods=3)
+    >>> round(shield.policy.tables.expected_cost, 4)
+    3.2817
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        periods: int,
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
+        super().__init__(policy, state=state)
+
+
+class PerpetualShield(PeriodicShield):
+    """Fair at the end of every period, for ever, on every input sequence, with no assumption.
+
+    Each period is the beginning of the cheapest plan over ``lookahead`` periods that ends with a
+    certificate: corridors for the two rates that can be kept whoever arrives.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = PerpetualShield(fs.DemographicParity("0.1"), inputs, period=4)
+    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabbbbba"]
+    [True, True, True, True, True, True, True, True]
+    >>> print(shield.guarantee.certificate)
+    a in [1, 1], b in [9/10, 1]
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        lookahead: int = 2,
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = Perpetual(prop, inputs, period, lookahead=lookahead, start=start or NOBODY)
+        super().__init__(policy, state=state)

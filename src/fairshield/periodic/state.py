@@ -1,0 +1,145 @@
+"""Where a periodic shield stands: a handful of numbers, from which it can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fairshield.counts import Counts, Group, is_whole
+from fairshield.errors import InvalidValueError
+from fairshield.runtime.report import plain_counts
+from fairshield.runtime.step import Decision, Why
+from fairshield.spec import Certificate
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What a run has been like so far, in a few numbers.
+
+    Attributes
+    ----------
+    broken_at, broken_by
+        After how many decisions the condition of the theorem was broken first, and by what:
+        ``"arrivals"`` or ``"person"``.
+    fair_ends
+        Periods at whose end the property held.
+    unfair_at
+        After how many decisions a period ended unfair first.
+    worst_bias
+        The largest bias at the end of a period.
+    """
+
+    broken_at: int | None = None
+    broken_by: str | None = None
+    fair_ends: int = 0
+    unfair_at: int | None = None
+    worst_bias: float = 0.0
+
+    def broken(self, decided: int, by: str) -> History:
+        """The same, with a condition that does not hold any more."""
+        if self.broken_at is not None:
+            return self
+        return replace(self, broken_at=decided, broken_by=by)
+
+    def ended(self, decided: int, bias: float, fair: bool) -> History:
+        """The same after the end of a period."""
+        first = decided if not fair and self.unfair_at is None else self.unfair_at
+        worst = max(self.worst_bias, bias)
+        return replace(self, fair_ends=self.fair_ends + fair, unfair_at=first, worst_bias=worst)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodicState:
+    """Everything a periodic shield remembers.
+
+    Attributes
+    ----------
+    completed, decided
+        Periods completed, and decisions made in the one in progress.
+    start, counts
+        Counters at the start of the period, and now; both from the beginning of the run.
+    pending
+        The decision whose outcome is awaited, if any.
+    history
+        The record that the guarantee report rests on.
+    certificate
+        The certificate held at the start of the period, if the shield works with certificates.
+    fingerprint
+        Of the periodic policy; resuming with another one is refused.
+    """
+
+    completed: int
+    decided: int
+    start: Counts
+    counts: Counts
+    pending: Decision | None = None
+    history: History = field(default_factory=History)
+    certificate: Certificate | None = None
+    fingerprint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; :meth:`from_dict` is the inverse."""
+        return {
+            "version": _VERSION,
+            "policy": self.fingerprint,
+            "completed": self.completed,
+            "decided": self.decided,
+            "start": plain_counts(self.start),
+            "counts": plain_counts(self.counts),
+            "pending": None if self.pending is None else _plain_decision(self.pending),
+            "history": {name: getattr(self.history, name) for name in _HISTORY},
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> PeriodicState:
+        """The state that :meth:`to_dict` described."""
+        try:
+            if data["version"] != _VERSION:
+                raise InvalidValueError(
+                    f"a state of version {data['version']!r}, this library reads {_VERSION}"
+                )
+            held = data["certificate"]
+            return PeriodicState(
+                completed=_whole(data, "completed"),
+                decided=_whole(data, "decided"),
+                start=_counts(data["start"]),
+                counts=_counts(data["counts"]),
+                pending=None if data["pending"] is None else _decision(data["pending"]),
+                history=History(**data["history"]),
+                certificate=None if held is None else Certificate.from_dict(held),
+                fingerprint=str(data["policy"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidValueError(
+                f"not the state of a periodic shield ({error!r}): use what shield.state.to_dict() "
+                "returned"
+            ) from None
+
+
+_HISTORY = ("broken_at", "broken_by", "fair_ends", "unfair_at", "worst_bias")
+
+
+def _whole(data: Mapping[str, Any], key: str) -> int:
+    value = data[key]
+    if not is_whole(value) or value < 0:
+        raise InvalidValueError(f"{key} must be a whole number of at least 0, got {value!r}")
+    return int(value)
+
+
+def _counts(rows: list[tuple[Group, int, int]]) -> Counts:
+    return Counts({group: (seen, accepted) for group, seen, accepted in rows})
+
+
+def _plain_decision(decision: Decision) -> dict[str, Any]:
+    data = decision._asdict()
+    return {**data, "why": decision.why.value, "seen_before": list(decision.seen_before)}
+
+
+def _decision(data: Mapping[str, Any]) -> Decision:
+    n_a, k_a, n_b, k_b = data["seen_before"]
+    fields = {**data, "why": Why(data["why"]), "seen_before": (n_a, k_a, n_b, k_b)}
+    return Decision(**fields)
