@@ -15,9 +15,12 @@ from fairshield.counts import Counts, Group, GroupCount, is_whole
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout
-from fairshield.rows import RowReader, RowTable
+from fairshield.rows import RowReader, RowTable, SalvagingReader
 from fairshield.spec import Property, property_from_dict
 from fairshield.structure import check_tables
+
+_SALVAGE = "salvage_"
+"""What the names of the salvage table's arrays begin with in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,12 @@ class Policy:
         ``(steps, 2, 2, K)``: by group, proposal and cost level, how many levels are cheaper to
         overrule; a level is overruled iff its rank is below the state's code.
     rows
-        The decisions.
+        The decisions where fairness can be guaranteed.
+    salvage
+        The decisions where it cannot, made to violate the property with the least probability;
+        ``None`` if it can from the start.
+    risk
+        Probability of violation, if the input model is right; 0 means guaranteed.
     """
 
     prop: Property
@@ -55,6 +63,8 @@ class Policy:
     spread: float = 1.0
     least_cost: float = field(default=float("nan"))
     version: str = ""
+    salvage: RowTable | None = None
+    risk: float = 0.0
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -74,7 +84,9 @@ class Policy:
     @cached_property
     def reader(self) -> RowReader:
         """Single look-ups."""
-        return RowReader(self.layout, self.rows)
+        if self.salvage is None:
+            return RowReader(self.layout, self.rows)
+        return SalvagingReader(self.layout, self.rows, self.salvage)
 
     @cached_property
     def cost_tables(self) -> tuple[list[float], list[Any]]:
@@ -84,7 +96,7 @@ class Policy:
     @property
     def nbytes(self) -> int:
         """Size of the decision tables."""
-        return self.rows.nbytes
+        return self.rows.nbytes + (0 if self.salvage is None else self.salvage.nbytes)
 
     def start_counts(self) -> tuple[GroupCount[int], GroupCount[int]]:
         """Counters before the first decision."""
@@ -135,8 +147,11 @@ class Policy:
             "least_cost": self.least_cost,
             "library": self.version,
         }
-        tables = {f.name: getattr(self.rows, f.name) for f in fields(self.rows)}
-        return write_artifact(path, data, {**tables, "edges": self.edges, "ranks": self.ranks})
+        tables = _arrays(self.rows) | {"edges": self.edges, "ranks": self.ranks}
+        if self.salvage is not None:
+            data["risk"] = self.risk
+            tables |= {_SALVAGE + name: array for name, array in _arrays(self.salvage).items()}
+        return write_artifact(path, data, tables)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Policy:
@@ -153,12 +168,19 @@ class Policy:
         return (
             f"{self.prop} over {self.horizon} decisions, groups {self.groups[0]} and "
             f"{self.groups[1]}, expected cost {self.expected_cost:.6g}"
+            + ("" if self.salvage is None else f", violated with probability {self.risk:.6g}")
         )
+
+
+def _arrays(table: RowTable) -> dict[str, NDArray[Any]]:
+    return {f.name: getattr(table, f.name) for f in fields(table)}
 
 
 def _from_artifact(data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Policy:
     prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
     edges, ranks = arrays.pop("edges"), arrays.pop("ranks")
+    salvaged = {name: arrays.pop(name) for name in list(arrays) if name.startswith(_SALVAGE)}
+    salvage = {name.removeprefix(_SALVAGE): array for name, array in salvaged.items()}
     policy = Policy(
         prop=prop,
         inputs=inputs,
@@ -172,6 +194,8 @@ def _from_artifact(data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Pol
         spread=data["spread"],
         least_cost=data["least_cost"],
         version=data["library"],
+        salvage=RowTable(**salvage) if salvage else None,
+        risk=data["risk"] if salvage else 0.0,
     )
-    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
+    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
     return policy
