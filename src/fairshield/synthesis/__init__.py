@@ -21,7 +21,7 @@ from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
 from fairshield.synthesis import reference
-from fairshield.synthesis.memory import check_memory
+from fairshield.synthesis.memory import check_memory, check_salvage_memory
 from fairshield.synthesis.problem import Problem, make_problem
 
 Backend = Literal["auto", "reference", "cpu"]
@@ -41,6 +41,7 @@ def synthesize(
     start: Counts | None = None,
     checkpoints: Iterable[int] = (),
     spread: float = 1.0,
+    best_effort: bool = False,
     backend: Backend = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -63,6 +64,10 @@ def synthesize(
         Above 1, interventions are planned as if their price rose linearly over the window to
         ``spread`` times itself, so that they do not all fall on the last arrivals.  What that
         costs is ``policy.expected_cost - policy.least_cost``.
+    best_effort
+        Where no shield can guarantee the property from ``start``, make the policy that violates it
+        with the least probability (``policy.risk``), at the least expected cost among those,
+        instead of raising :class:`InfeasibleError`.  It changes nothing where one can.
     backend
         ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
     threads
@@ -73,7 +78,7 @@ def synthesize(
     Raises
     ------
     InfeasibleError
-        If no shield can guarantee the property from ``start``.
+        If no shield can guarantee the property from ``start``, unless ``best_effort``.
     MemoryLimitError
         If the tables would not fit into memory.
 
@@ -92,8 +97,13 @@ def synthesize(
     check_memory(Layout(horizon, labelled), _n_levels(inputs), spread=spread != 1.0)
     problem = make_problem(prop, inputs, horizon, start, points, planned_rise(spread, horizon))
     value, rows = _solve(problem, backend, threads, progress, record=True)
-    if rows is None:
-        raise _infeasible(problem, start)
+    assert rows is not None  # they were asked for
+    effort = None
+    if value == math.inf:
+        if not best_effort:
+            raise _infeasible(problem, start)
+        effort = _best_effort(problem, backend)
+        value = effort.start.cost
     policy = Policy(
         prop=prop,
         inputs=inputs,
@@ -107,13 +117,18 @@ def synthesize(
         rows=rows,
         spread=spread,
         version=__version__,
+        salvage=None if effort is None else effort.rows,
+        risk=0.0 if effort is None else effort.start.risk,
     )
     if spread == 1.0:
         return policy
     from fairshield.evaluate import evaluate
 
     plain = make_problem(prop, inputs, horizon, start, points)
-    least, _ = _solve(plain, backend, threads, None, record=False)
+    if effort is None:
+        least, _ = _solve(plain, backend, threads, None, record=False)
+    else:
+        least = _best_effort(plain, backend).start.cost
     return replace(policy, expected_cost=evaluate(policy).cost, least_cost=least)
 
 
@@ -175,6 +190,15 @@ def _solve(
     threads = _processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
+
+
+def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
+    if backend == "reference":
+        return reference.solve_best_effort(problem)
+    from fairshield.synthesis import best_effort
+
+    check_salvage_memory(problem.layout, problem.n_levels)
+    return best_effort.solve(problem)
 
 
 def _processors() -> int:
@@ -260,5 +284,5 @@ def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
         f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions starting "
         f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
         "min_support so that the property binds only once each group has enough people, lengthen "
-        "the horizon, or drop early checkpoints"
+        "the horizon, drop early checkpoints, or ask for the least risk with best_effort=True"
     )

@@ -65,8 +65,7 @@ def solve(problem: Problem, *, record: bool, threads: int, progress: Progress | 
     value = float(induction.layer.values[0])
     # Weights of probability zero are floored at 1e-300; what they add is not cost.
     value = 0.0 if value < 1e-200 else value
-    rows = induction.collect() if record and value < math.inf else None
-    return Solution(value, rows)
+    return Solution(value, induction.collect() if record else None)
 
 
 class _Induction:
