@@ -16,6 +16,15 @@ from fairshield.explain import Explanation as Explanation
 from fairshield.explain import explain as explain
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
+from fairshield.periodic import DynamicShield as DynamicShield
+from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
+from fairshield.periodic import Guarantee as Guarantee
+from fairshield.periodic import PeriodicPolicy as PeriodicPolicy
+from fairshield.periodic import PeriodicShield as PeriodicShield
+from fairshield.periodic import PeriodicState as PeriodicState
+from fairshield.periodic import PerpetualShield as PerpetualShield
+from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
+from fairshield.periodic import StaticFairShield as StaticFairShield
 from fairshield.policy import Policy as Policy
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
@@ -25,6 +34,7 @@ from fairshield.runtime.step import State as State
 from fairshield.runtime.step import Why as Why
 from fairshield.runtime.step import step as step
 from fairshield.spec import BoundedRates as BoundedRates
+from fairshield.spec import Certificate as Certificate
 from fairshield.spec import DemographicParity as DemographicParity
 from fairshield.spec import DisparateImpact as DisparateImpact
 from fairshield.spec import EqualOpportunity as EqualOpportunity
@@ -32,6 +42,7 @@ from fairshield.spec import LinearProperty as LinearProperty
 from fairshield.spec import PredictiveEquality as PredictiveEquality
 from fairshield.spec import Property as Property
 from fairshield.spec import ShareParity as ShareParity
+from fairshield.spec import Sustained as Sustained
 from fairshield.synthesis import synthesize as synthesize
 from fairshield.verify import Verification as Verification
 from fairshield.verify import verify as verify

@@ -17,9 +17,12 @@ from fairshield.counts import Counts, Group, GroupCount, is_whole
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout
-from fairshield.rows import RowReader, RowTable
+from fairshield.rows import RowReader, RowTable, SalvagingReader
 from fairshield.spec import Property, property_from_dict
 from fairshield.structure import check_tables
+
+_SALVAGE = "salvage_"
+"""What the names of the salvage table's arrays begin with in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,12 @@ class Policy:
         ``(steps, 2, 2, K)``: by group, proposal and cost level, how many levels are cheaper to
         overrule; a level is overruled iff its rank is below the state's code.
     rows
-        The decisions.
+        The decisions where fairness can be guaranteed.
+    salvage
+        The decisions where it cannot, made to violate the property with the least probability;
+        ``None`` if it can from the start.
+    risk
+        Probability of violation, if the input model is right; 0 means guaranteed.
     """
 
     prop: Property
@@ -59,6 +67,8 @@ class Policy:
     spread: float = 1.0
     least_cost: float = field(default=float("nan"))
     version: str = ""
+    salvage: RowTable | None = None
+    risk: float = 0.0
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -83,7 +93,9 @@ class Policy:
     @cached_property
     def reader(self) -> RowReader:
         """Single look-ups."""
-        return RowReader(self.layout, self.rows)
+        if self.salvage is None:
+            return RowReader(self.layout, self.rows)
+        return SalvagingReader(self.layout, self.rows, self.salvage)
 
     @cached_property
     def cost_tables(self) -> tuple[list[float], list[Any]]:
@@ -93,7 +105,7 @@ class Policy:
     @property
     def nbytes(self) -> int:
         """Size of the decision tables."""
-        return self.rows.nbytes
+        return self.rows.nbytes + (0 if self.salvage is None else self.salvage.nbytes)
 
     def start_counts(self) -> tuple[GroupCount[int], GroupCount[int]]:
         """Counters before the first decision."""
@@ -150,8 +162,11 @@ class Policy:
             "least_cost": self.least_cost,
             "library": self.version,
         }
-        tables = {f.name: getattr(self.rows, f.name) for f in fields(self.rows)}
-        return data, {**tables, "edges": self.edges, "ranks": self.ranks}
+        arrays = _arrays(self.rows) | {"edges": self.edges, "ranks": self.ranks}
+        if self.salvage is not None:
+            data["risk"] = self.risk
+            arrays |= {_SALVAGE + name: array for name, array in _arrays(self.salvage).items()}
+        return data, arrays
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Policy:
@@ -180,19 +195,30 @@ class Policy:
             expected_cost=data["expected_cost"],
             edges=arrays["edges"],
             ranks=arrays["ranks"],
-            rows=RowTable(**{f.name: arrays[f.name] for f in fields(RowTable)}),
+            rows=_table(arrays),
             spread=data["spread"],
             least_cost=data["least_cost"],
             version=data["library"],
+            salvage=_table(arrays, _SALVAGE) if "risk" in data else None,
+            risk=data.get("risk", 0.0),
         )
-        check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
+        check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
         return policy
 
     def __str__(self) -> str:
         return (
             f"{self.prop} over {self.horizon} decisions, groups {self.groups[0]} and "
             f"{self.groups[1]}, expected cost {self.expected_cost:.6g}"
+            + ("" if self.salvage is None else f", violated with probability {self.risk:.6g}")
         )
+
+
+def _arrays(table: RowTable) -> dict[str, NDArray[Any]]:
+    return {f.name: getattr(table, f.name) for f in fields(table)}
+
+
+def _table(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> RowTable:
+    return RowTable(**{f.name: arrays[prefix + f.name] for f in fields(RowTable)})
 
 
 @contextmanager

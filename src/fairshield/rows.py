@@ -180,3 +180,18 @@ class RowReader:
         if i < len(self._dense_rows) and self._dense_rows[i] == row:
             return int(self._dense_starts[i])
         return None
+
+
+class SalvagingReader(RowReader):
+    """Also knows what to decide where fairness cannot be guaranteed."""
+
+    def __init__(self, layout: Layout, table: RowTable, salvage: RowTable) -> None:
+        super().__init__(layout, table)
+        self._salvage = RowReader(layout, salvage)
+        self._fast = False
+
+    def code(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+        """As for :class:`RowReader`; that of the salvage table if not feasible."""
+        if self.feasible(t, n_a, k_a, n_b, k_b):
+            return super().code(t, n_a, k_a, n_b, k_b, group)
+        return self._salvage.code(t, n_a, k_a, n_b, k_b, group)

@@ -56,7 +56,7 @@ class Simulation:
 
     @property
     def unfair_windows(self) -> int:
-        """Windows in which the shielded decisions were unfair; 0, by construction."""
+        """Windows in which the shielded decisions were unfair; 0 if fairness is guaranteed."""
         return int((~self.fair).sum())
 
     @property

@@ -15,12 +15,23 @@ from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 Ints = NDArray[np.int64]
 
 
-def check_tables(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:
+def check_tables(
+    layout: Layout,
+    rows: RowTable,
+    edges: NDArray[np.float64],
+    ranks: Ints,
+    salvage: RowTable | None = None,
+) -> None:
     """Refuse tables that do not fit the horizon, the cost levels or each other."""
-    _check_arrays(layout, rows, edges, ranks)
-    _check_costs(layout, edges, ranks)
-    _check_rows(layout, rows)
-    _check_dense_rows(rows)
+    for table in (rows,) if salvage is None else (rows, salvage):
+        _check_arrays(layout, table, edges, ranks)
+        _check_costs(layout, edges, ranks)
+        _check_rows(layout, table)
+        _check_dense_rows(table)
+    if salvage is not None and salvage.cuts.shape[1] != BARE_WIDTH:
+        raise broken(
+            f"cuts of the salvage table have {salvage.cuts.shape[1]} columns, expected {BARE_WIDTH}"
+        )
 
 
 def _check_arrays(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:

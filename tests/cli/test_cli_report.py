@@ -143,6 +143,18 @@ def test_mistakes_in_simulating_are_told(
     assert sentence in result.stderr
 
 
+def test_inspect_promises_no_more_than_a_best_effort_gives(command: Any, tmp_path: Path) -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    start = fs.Counts({"a": (2, 1), "b": (98, 49)})
+    policy = fs.synthesize(
+        fs.DemographicParity("0.05"), inputs, horizon=20, start=start, best_effort=True
+    )
+    policy.save(tmp_path / "x.shield")
+    page = command("inspect", tmp_path / "x.shield").stdout
+    assert "guarantee" not in page
+    assert "after 20 decisions, violated with probability 0.00111" in page
+
+
 def test_inspect_tells_guarantee_provenance_and_interventions(command: Any, tmp_path: Path) -> None:
     inputs = fs.InputModel.agnostic({"[red]x": 0.5, "y": 0.5})
     start = fs.Counts({"[red]x": (4, 2), "y": (4, 2)})

@@ -120,6 +120,24 @@ def test_the_pages_reader_decides_as_the_library_does(
 ) -> None:  # fmt: skip
     """In every state, for every request, on files of every shape."""
     policy = fs.synthesize(prop, inputs, horizon=5, backend=backend, spread=spread)
+    assert_read_alike(policy, reader, tmp_path)
+
+
+@pytest.mark.parametrize("inputs", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("prop", [fs.DemographicParity("0"), fs.EqualOpportunity("0")], ids=str)
+def test_the_pages_reader_makes_the_same_best_effort(
+    prop: fs.Property, inputs: fs.InputModel, backend: Any, reader: dict[str, Any], tmp_path: Path
+) -> None:
+    start = fs.Counts({"a": (2, 1), "b": (3, 1)})
+    policy = fs.synthesize(prop, inputs, horizon=5, start=start, best_effort=True, backend=backend)
+    assert policy.salvage is not None
+    assert_read_alike(policy, reader, tmp_path)
+    header, _ = reader["read"]((tmp_path / "policy.shield").read_bytes())
+    assert header["risk"] == policy.risk
+
+
+def assert_read_alike(policy: fs.Policy, reader: dict[str, Any], tmp_path: Path) -> None:
     policy.save(tmp_path / "policy.shield")
     file = reader["read"]((tmp_path / "policy.shield").read_bytes())
     costs = (0.0, 0.2, 1.0, 1.5, 2.0)

@@ -90,7 +90,7 @@ def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
         cost += f", of which {policy.expected_cost - policy.least_cost:.3g} for spreading"
     return [
         ("policy", facts["path"]),
-        ("guarantee", f"{policy.prop} after {when} decisions, whatever arrives"),
+        _promise(policy, f"{policy.prop} after {when} decisions"),
         ("groups", " and ".join(map(str, policy.groups))),
         ("needs", "group, proposed, cost" + (", outcome" if policy.labelled else "")),
         ("expected cost", cost),
@@ -101,6 +101,12 @@ def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("file", f"{human_size(facts['bytes'])}, made by fairshield {policy.version}"),
         ("sha256", facts["sha256"]),
     ]
+
+
+def _promise(policy: Policy, what: str) -> tuple[str, str]:
+    if policy.salvage is None:
+        return "guarantee", f"{what}, whatever arrives"
+    return "best effort", f"{what}, violated with probability {policy.risk:.3g}"
 
 
 def _print_interventions(policy: Policy, parts: list[dict[str, Any]]) -> None:

@@ -97,8 +97,8 @@ class Balanced(Condition):
         return f"each group has at least {self.least} relevant people"
 
     def possible(self, start: Counters, gained: Counters, left: int) -> bool:
-        missing = (max(self.least - n, 0) for n in (gained.n_a, gained.n_b))
-        return sum(missing) <= left
+        missing = sum(max(self.least - int(n), 0) for n in (gained.n_a, gained.n_b))
+        return missing <= left
 
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         return (gained.n_a >= self.least) & (gained.n_b >= self.least)

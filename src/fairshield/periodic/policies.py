@@ -405,7 +405,8 @@ class ExactPeriodic(PeriodicPolicy):
             self.prop, repeated(self.inputs, self.period, self.periods), horizon=total,
             start=self.start, checkpoints=range(self.period, total, self.period), progress=progress,
         )  # fmt: skip
-        return self.__dict__.setdefault("tables", made)
+        self.__dict__["tables"] = made  # where the cached property looks for it
+        return made
 
     @property
     def unconditional(self) -> bool:

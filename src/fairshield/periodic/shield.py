@@ -457,7 +457,7 @@ class ExactPeriodicShield(PeriodicShield):
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     >>> shield = ExactPeriodicShield(fs.DemographicParity("0.1"), inputs, period=4, periods=3)
     >>> round(shield.policy.tables.expected_cost, 4)
-    3.2817
+    5.4789
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from fairshield.counts import group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.columns import column, costs_of, flags
 from fairshield.policy import Policy
-from fairshield.rows import CUTS_WIDTH
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
@@ -39,6 +39,11 @@ class PolicyTables(NamedTuple):
     dense_codes: NDArray[Any]
     dead: int
     ranks: Ints
+    salvage_cuts: NDArray[Any]
+    """No rows if the policy has no salvage table."""
+    salvage_starts: Ints
+    salvage_codes: NDArray[Any]
+    salvage_dead: int
 
 
 class Requests(NamedTuple):
@@ -64,6 +69,7 @@ def tables(policy: Policy) -> PolicyTables:
 
 def _make_tables(policy: Policy) -> PolicyTables:
     rows = policy.rows
+    salvage = _no_salvage(rows) if policy.salvage is None else policy.salvage
     has_cuts = rows.cuts.shape[1] == CUTS_WIDTH
     return PolicyTables(
         labelled=policy.labelled,
@@ -76,7 +82,18 @@ def _make_tables(policy: Policy) -> PolicyTables:
         dead=int(np.iinfo(rows.dense_codes.dtype).min),
         # Read-only as in a loaded policy, so that one compiled version serves both.
         ranks=np.broadcast_to(policy.ranks, policy.ranks.shape),
+        salvage_cuts=salvage.cuts,
+        salvage_starts=salvage.dense_starts,
+        salvage_codes=salvage.dense_codes,
+        salvage_dead=int(np.iinfo(salvage.dense_codes.dtype).min),
     )
+
+
+def _no_salvage(rows: RowTable) -> RowTable:
+    """Of the types that a salvage table has, so that one compiled version serves both."""
+    none = np.empty(0, np.int64)
+    cuts = np.empty((0, BARE_WIDTH), rows.cuts.dtype)
+    return RowTable(cuts, none, none, np.empty(0, rows.dense_codes.dtype))
 
 
 # Look-ups -----------------------------------------------------------------------------------
@@ -140,6 +157,21 @@ def find_code(
 
 
 @_jit
+def salvage_code(
+    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+) -> int:
+    """See :meth:`fairshield.rows.SalvagingReader.code`."""
+    row, k = place(tables, t, n_a, k_a, n_b, k_b)
+    lo, hi = np.int64(tables.salvage_cuts[row, 0]), np.int64(tables.salvage_cuts[row, 1])
+    start = tables.salvage_starts[row]
+    if start < 0 or k < lo or k >= hi:
+        return 0
+    is_long = (group == 1) == (n_a <= n_b)
+    code = np.int64(tables.salvage_codes[start + k - lo + (hi - lo if is_long else 0)])
+    return 0 if code == tables.salvage_dead else code
+
+
+@_jit
 def look_up(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -152,8 +184,8 @@ def look_up(
         can_accept = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b + 1)
     if can_accept != can_reject:
         return -FORCED if can_accept else FORCED
-    if not can_accept:
-        return 0
+    if len(tables.salvage_cuts) and not feasible(tables, t, n_a, k_a, n_b, k_b):
+        return salvage_code(tables, t, n_a, k_a, n_b, k_b, group)
     return find_code(tables, t, n_a, k_a, n_b, k_b, group)
 
 
@@ -167,7 +199,8 @@ def accepts(
     if abs(code) == FORCED:
         return not proposed
     if level == tables.ranks.shape[3]:
-        return proposed
+        # Above all levels, where only a larger risk overrules.
+        return proposed != (level < abs(code))
     i = t if len(tables.ranks) > 1 else 0
     overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
     return proposed != overrule

@@ -6,7 +6,6 @@ Everything that decides comes down to :func:`verdict`, or to its compiled twin i
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +25,10 @@ class Why(Enum):
     FORCED = "forced"
     """The other decision could no longer be guaranteed fair."""
     LOST = "lost"
-    """Fairness cannot be guaranteed from these counters, whatever is decided."""
+    """Fairness cannot be guaranteed from these counters, whatever is decided.
+
+    A policy made with ``best_effort`` takes the least risky decision, any other keeps the proposal.
+    """
     HUMAN = "human"
     """A person decided otherwise than advised."""
 
@@ -71,7 +73,8 @@ class Decision(NamedTuple):
         if self.why is Why.FORCED:
             return f"{verb}: {other} could no longer be guaranteed fair"
         if self.why is Why.LOST:
-            return f"{verb}: fairness can no longer be guaranteed from these counters"
+            lost = f"{verb}: fairness can no longer be guaranteed from these counters"
+            return f"{lost}, and {other} is riskier or dearer" if self.overruled else lost
         if self.why is Why.HUMAN:
             fate = "still guaranteed" if self.guaranteed else "no longer guaranteed"
             return f"{verb} by a person, against advice: fairness is {fate}"
@@ -100,27 +103,26 @@ def verdict(
     """Whether to accept, and why, after ``t`` decisions with these counters since the start."""
     reader = policy.reader
     can_reject, can_accept, code = reader.look_up(t, n_a, k_a, n_b, k_b, group)
-    if can_accept is can_reject is True:
+    if can_accept is can_reject:
         if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
             accepted = not proposed
         else:
             accepted = proposed
-        why = _CHEAPEST
+        why = _CHEAPEST if can_accept else LOST
     else:
-        accepted = proposed if can_accept == can_reject else can_accept
-        why = LOST if can_accept == can_reject else _FORCED
+        accepted, why = can_accept, _FORCED
     # A person who turns out irrelevant leaves the counters as they are.
     if reader.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b):
         why = LOST
     return accepted, why
 
 
-def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> float:
-    """How many cost levels are cheaper to overrule than this cost; above all levels, infinite."""
+def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> int:
+    """How many cost levels are cheaper to overrule than this cost; above all levels, all."""
     edges, ranks = policy.cost_tables
     level = bisect_left(edges, cost)
     if level == len(edges):
-        return math.inf
+        return level
     return int(ranks[t if len(ranks) > 1 else 0][group][proposed][level])
 
 

@@ -21,7 +21,7 @@ from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
 from fairshield.synthesis import reference
-from fairshield.synthesis.memory import check_memory
+from fairshield.synthesis.memory import check_memory, check_salvage_memory
 from fairshield.synthesis.problem import Problem, make_problem
 
 Backend = Literal["auto", "reference", "cpu"]
@@ -43,6 +43,7 @@ def synthesize(
     further: int = 0,
     terminal: Property | None = None,
     spread: float = 1.0,
+    best_effort: bool = False,
     backend: Backend = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -71,6 +72,10 @@ def synthesize(
         Above 1, interventions are planned as if their price rose linearly over the window to
         ``spread`` times itself, so that they do not all fall on the last arrivals.  What that
         costs is ``policy.expected_cost - policy.least_cost``.
+    best_effort
+        Where no shield can guarantee the property from ``start``, make the policy that violates it
+        with the least probability (``policy.risk``), at the least expected cost among those,
+        instead of raising :class:`InfeasibleError`.  It changes nothing where one can.
     backend
         ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
     threads
@@ -81,7 +86,7 @@ def synthesize(
     Raises
     ------
     InfeasibleError
-        If no shield can guarantee the property from ``start``.
+        If no shield can guarantee the property from ``start``, unless ``best_effort``.
     MemoryLimitError
         If the tables would not fit into memory.
 
@@ -99,14 +104,23 @@ def synthesize(
     start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
     spread = _checked_spread(spread, further)
     _check_terminal(prop, terminal)
+    if best_effort and further:
+        raise InvalidValueError(
+            f"best_effort is for one window, and further={further} plans beyond it: leave one out"
+        )
     _check_backend(backend, planned)
     layout = Layout(planned, prop.relevant_outcome is not None)
     check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
     value, rows = _solve(problem, backend, threads, progress, record=horizon)
-    if rows is None:
-        raise _infeasible(problem, start)
+    assert rows is not None  # they were asked for
+    effort = None
+    if value == math.inf:
+        if not best_effort:
+            raise _infeasible(problem, start)
+        effort = _best_effort(problem, backend)
+        value = effort.start.cost
     policy = Policy(
         prop=prop,
         inputs=inputs,
@@ -122,13 +136,18 @@ def synthesize(
         rows=rows,
         spread=spread,
         version=__version__,
+        salvage=None if effort is None else effort.rows,
+        risk=0.0 if effort is None else effort.start.risk,
     )
     if spread == 1.0:
         return policy
     from fairshield.evaluate import evaluate
 
     plain = make_problem(prop, inputs, horizon, start, points, terminal=terminal)
-    least, _ = _solve(plain, backend, threads, None, record=None)
+    if effort is None:
+        least, _ = _solve(plain, backend, threads, None, record=None)
+    else:
+        least = _best_effort(plain, backend).start.cost
     return replace(policy, expected_cost=evaluate(policy).cost, least_cost=least)
 
 
@@ -200,6 +219,15 @@ def _solve(
     threads = _processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
+
+
+def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
+    if backend == "reference":
+        return reference.solve_best_effort(problem)
+    from fairshield.synthesis import best_effort
+
+    check_salvage_memory(problem.layout, problem.n_levels)
+    return best_effort.solve(problem)
 
 
 def _processors() -> int:
@@ -311,5 +339,5 @@ def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
         f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions starting "
         f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
         "min_support so that the property binds only once each group has enough people, lengthen "
-        "the horizon, or drop early checkpoints"
+        "the horizon, drop early checkpoints, or ask for the least risk with best_effort=True"
     )

@@ -43,7 +43,22 @@ def estimate_bytes(
 
 def check_memory(layout: Layout, n_levels: int, *, record: int, spread: bool) -> None:
     """Raise :class:`MemoryLimitError` if the tables of a policy would not fit."""
-    need = estimate_bytes(layout, n_levels, record=record, spread=spread)
+    _check_bytes(layout, estimate_bytes(layout, n_levels, record=record, spread=spread))
+
+
+def salvage_bytes(layout: Layout, n_levels: int) -> int:
+    """Peak memory of the best effort, at most: two layers of risks and costs, and its table."""
+    code = np.dtype(code_type(n_levels + 1)).itemsize
+    layers = (4 * 8 + 4 * code) * layout.states_of(layout.horizon)
+    return _FIXED + layers + 4 * code * layout.n_states + 24 * layout.n_rows
+
+
+def check_salvage_memory(layout: Layout, n_levels: int) -> None:
+    """Raise :class:`MemoryLimitError` if the best effort would not fit."""
+    _check_bytes(layout, salvage_bytes(layout, n_levels))
+
+
+def _check_bytes(layout: Layout, need: int) -> None:
     if need < _NOT_WORTH_ASKING:
         return
     have = available_bytes()

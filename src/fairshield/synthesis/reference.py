@@ -7,6 +7,9 @@ r"""The recursion of the paper, written to be read.  The oracle of every kernel.
 
 and :math:`v_t(s) = \infty` if some group and some outcome, probable or not, would leave no decision
 from which fairness can be guaranteed.
+
+Where that is so, :func:`least_risk` says what is best all the same: the least probability of
+violation, and second the least cost.
 """
 
 from __future__ import annotations
@@ -23,6 +26,27 @@ from fairshield.counts import GroupCount
 from fairshield.layout import Layout, layer_rows
 from fairshield.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
+
+SAME_RISK = 1e-12
+"""Probabilities of violation closer than this are equal but for rounding."""
+
+
+class Prospect(NamedTuple):
+    """What the rest of a window brings under the best decisions.
+
+    ``risk`` is the probability of violation, 0 exactly where fairness can be guaranteed; ``cost``
+    the expected cost, up to the violation if there is one.
+    """
+
+    risk: float
+    cost: float
+
+
+class BestEffort(NamedTuple):
+    """What to expect from the start, and what to decide where fairness cannot be guaranteed."""
+
+    start: Prospect
+    rows: RowTable
 
 
 class Position(NamedTuple):
@@ -44,6 +68,9 @@ class Position(NamedTuple):
     def unchanged(self) -> Position:
         """One more decision, on an irrelevant person."""
         return self._replace(t=self.t + 1)
+
+
+START = Position(0, 0, 0, 0, 0)
 
 
 def cost_to_go(problem: Problem) -> Callable[[Position], float]:
@@ -151,9 +178,91 @@ def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group
 def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]:
     """Cost to go at the start and the policy up to layer ``record``, every row dense."""
     v = cost_to_go(problem)
-    value = v(Position(0, 0, 0, 0, 0))
-    if value == math.inf or record is None:
-        return value, None
+    if record is None:
+        return v(START), None
+
+    def code(s: Position, g: int) -> int:
+        return code_of(problem, v, s, g)
+
+    return v(START), _row_table(problem, record, lambda s: v(s) < math.inf, code)
+
+
+def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
+    r"""Least probability of violation, and among decisions that attain it the least cost.
+
+    .. math::
+        (p, c)_T(s) = (0, 0) \text{ if } s \models \varphi \text{ else } (1, 0), \qquad
+        (p, c)_t(s) = \sum_{x=(g,r,c')} \theta(x) \operatorname{lexmin}_y \Bigl[
+                 (0, c'\,\mathbf 1\{y \ne r\})
+                 + \sum_z P(z \mid x)\, (p, c)_{t+1}(s \oplus (x, y, z)) \Bigr],
+
+    and :math:`(1, 0)` at a checkpoint that is violated.  Decisions are compared by what follows if
+    the person counts, as nothing else depends on them.  What is possible only at probability zero
+    still makes p positive, so that it is 0 exactly where fairness can be guaranteed.
+    """
+    horizon, labelled = problem.layout.horizon, problem.layout.labelled
+    checkpoints = {*problem.checkpoints, horizon}
+
+    @cache
+    def v(s: Position) -> Prospect:
+        if s.t in checkpoints and not is_fair(problem, s):
+            return Prospect(1.0, 0.0)
+        if s.t == horizon:
+            return Prospect(0.0, 0.0)
+        i = s.t if len(problem.weights) > 1 else 0
+        rests = v(s.unchanged()) if labelled else Prospect(0.0, 0.0)
+        certain = rests.risk == 0.0
+        risk, cost = problem.stay[i] * rests.risk, problem.stay[i] * rests.cost
+        for g in (0, 1):
+            after = v(s.after(g, False)), v(s.after(g, True))
+            certain = certain and min(after).risk == 0.0
+            code = effort_code(problem, v, s, g)
+            for r, level in product((0, 1), range(problem.n_levels)):
+                overrule = code != 0 and (code > 0) == r and level < abs(code)
+                taken = after[1 - r if overrule else r]
+                weight = problem.sorted_weights[i, g, r, level]
+                risk += weight * taken.risk
+                cost += weight * (taken.cost + overrule * problem.sorted_costs[i, g, r, level])
+        # Products of probabilities near 1e-300 are 0 in floats, and so may their sum be.
+        risk = 0.0 if certain else min(max(float(risk), LEAST_WEIGHT), 1.0)
+        return Prospect(risk, float(cost))
+
+    return v
+
+
+def effort_code(
+    problem: Problem, v: Callable[[Position], Prospect], s: Position, group: int
+) -> int:
+    """:func:`code_of`, and one more than there are cost levels where the risk alone decides."""
+    reject, accept = v(s.after(group, False)), v(s.after(group, True))
+    only_one_is_certain = (reject.risk == 0.0) != (accept.risk == 0.0)
+    if only_one_is_certain or abs(accept.risk - reject.risk) > SAME_RISK:
+        beyond = problem.n_levels + 1
+        return beyond if accept.risk > reject.risk else -beyond
+    return code_of(problem, lambda after: v(after).cost, s, group)
+
+
+def solve_best_effort(problem: Problem) -> BestEffort:
+    """Risk and cost at the start, and decisions where fairness cannot be guaranteed."""
+    v = least_risk(problem)
+    points = problem.checkpoints
+
+    def code(s: Position, g: int) -> int:
+        violated = s.t in points and not is_fair(problem, s)
+        return 0 if violated else effort_code(problem, v, s, g)
+
+    return BestEffort(
+        v(START), _row_table(problem, problem.layout.horizon, lambda s: v(s).risk > 0.0, code)
+    )
+
+
+def _row_table(
+    problem: Problem,
+    record: int,
+    is_covered: Callable[[Position], bool],
+    code: Callable[[Position, int], int],
+) -> RowTable:
+    """The codes of the states that are covered, every row dense."""
     layout = Layout(record, problem.layout.labelled)
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
@@ -161,22 +270,22 @@ def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]
     codes: list[int] = []
     for t in range(record + 1):
         for number, row in enumerate(_rows(t, layout.labelled), layout.rows_before(t)):
-            alive = [k for k, s in enumerate(row) if v(s) < math.inf]
-            if not alive:
+            covered = [k for k, s in enumerate(row) if is_covered(s)]
+            if not covered:
                 continue
-            lo, hi = alive[0], alive[-1] + 1
+            lo, hi = covered[0], covered[-1] + 1
             cuts[number] = lo, hi
             starts[number] = len(codes)
             turned = row[0].n_a > row[0].n_b
             for g in (1, 0) if turned else (0, 1):
                 for s in row[lo:hi]:
-                    if v(s) == math.inf:
+                    if not is_covered(s):
                         codes.append(dead)
                     elif t == problem.layout.horizon:
                         codes.append(0)
                     else:
-                        codes.append(code_of(problem, v, s, g))
-    return value, RowTable(cuts, np.empty(0, np.int64), starts, np.array(codes, np.int16))
+                        codes.append(code(s, g))
+    return RowTable(cuts, np.empty(0, np.int64), starts, np.array(codes, np.int16))
 
 
 def _rows(t: int, labelled: bool) -> Iterator[list[Position]]:

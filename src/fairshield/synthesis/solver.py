@@ -71,8 +71,7 @@ def solve(
     value = float(induction.layer.values[0])
     # Weights of probability zero are floored at 1e-300; what they add is not cost.
     value = 0.0 if value < 1e-200 else value
-    rows = induction.collect() if record is not None and value < math.inf else None
-    return Solution(value, rows)
+    return Solution(value, None if record is None else induction.collect())
 
 
 class _Induction:

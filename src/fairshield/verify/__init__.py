@@ -89,7 +89,7 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     guarantee holds: 433 states, 1,060 transitions
     """
     _check_window(policy)
-    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks)
+    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
     # Loads the compiler, which everything else in this module does without.
     from fairshield.verify.reach import Reach
 
