@@ -14,6 +14,7 @@ COMPILED = [
     "evaluate",
     "runtime.compiled",
     "simulate",
+    "synthesis.best_effort",
     "synthesis.kernels",
     "synthesis.row_kernels",
     "verify.kernels",
