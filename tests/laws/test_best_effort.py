@@ -187,6 +187,7 @@ def test_no_deterministic_policy_violates_less_often_or_as_often_for_less(spec: 
     assert policy.expected_cost == pytest.approx(least, **TOLERANCE)
 
 
+@settings(max_examples=50)
 @given(
     specs(hard, horizons=(1, 6), max_levels=3)
     | specs(hard_plain, horizons=(7, 9), max_levels=2)
@@ -294,6 +295,7 @@ def test_a_looser_bound_never_raises_the_risk(
     assert loose == 0.0 or strict > 0.0
 
 
+@settings(max_examples=50)
 @given(specs(hard, max_levels=3) | specs(hard_plain, horizons=(6, 8)))
 def test_compiled_decisions_are_those_of_the_python_rule(spec: Spec) -> None:
     for backend in ("cpu", "reference"):

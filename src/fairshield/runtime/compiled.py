@@ -21,6 +21,8 @@ from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
+# The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
+_inline = jit(**NO_ALLOCATION, forceinline=True)
 
 
 FORCED = 1 << 40
@@ -171,7 +173,7 @@ def salvage_code(
     return 0 if code == tables.salvage_dead else code
 
 
-@_jit
+@_inline
 def look_up(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -189,7 +191,7 @@ def look_up(
     return find_code(tables, t, n_a, k_a, n_b, k_b, group)
 
 
-@_jit
+@_inline
 def accepts(
     tables: PolicyTables, code: int, t: int, group: int, proposed: bool, level: int
 ) -> bool:
@@ -206,7 +208,7 @@ def accepts(
     return proposed != overrule
 
 
-@_jit
+@_inline
 def verdict(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
     group: int, proposed: bool, level: int,

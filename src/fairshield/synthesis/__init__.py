@@ -339,5 +339,5 @@ def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
         f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions starting "
         f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
         "min_support so that the property binds only once each group has enough people, lengthen "
-        "the horizon, drop early checkpoints, or ask for the least risk with best_effort=True"
+        "the horizon, or drop early checkpoints"
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import NO_ALLOCATION, jit
+from fairshield.compiler import NO_ALLOCATION, inlined, jit
 from fairshield.layout import Rows, layer_rows
 from fairshield.rows import BARE_WIDTH, RowTable, code_type
 from fairshield.synthesis.kernels import row_in_layer
@@ -22,6 +22,7 @@ from fairshield.synthesis.reference import SAME_RISK, BestEffort, Prospect
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
+_inline = inlined(**NO_ALLOCATION)
 
 
 class Layer(NamedTuple):
@@ -122,7 +123,7 @@ class _Table:
 # Kernels ------------------------------------------------------------------------------------
 
 
-@_jit
+@_inline
 def find(layer: Layer, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
     """Where a state stands in its layer."""
     row = row_in_layer(n_a, n_b, labelled)
@@ -131,7 +132,7 @@ def find(layer: Layer, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int) -
     return layer.starts[row + k_b] + k_a
 
 
-@_jit
+@_inline
 def effort_code(after: Layer, reject: int, accept: int, step: Step, group: int) -> int:
     """See :func:`fairshield.synthesis.reference.effort_code`."""
     n_levels = step.costs.shape[2]
@@ -148,7 +149,7 @@ def effort_code(after: Layer, reject: int, accept: int, step: Step, group: int) 
     return code
 
 
-@_jit
+@_inline
 def expect(
     after: Layer, reject: int, accept: int, step: Step, group: int, code: int
 ) -> tuple[float, float]:
