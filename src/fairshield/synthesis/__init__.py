@@ -30,7 +30,7 @@ Progress = Callable[[float], None]
 _MOST_REFERENCE = 200
 _MOST_SEEN = 10**15
 
-__all__ = ["Backend", "cost_to_go", "least_cost", "planned_rise", "synthesize"]
+__all__ = ["Backend", "cost_to_go", "least_cost", "planned_rise", "processors", "synthesize"]
 
 
 def synthesize(
@@ -216,7 +216,7 @@ def _solve(
         return reference.solve(problem, record)
     from fairshield.synthesis import solver
 
-    threads = _processors() if threads is None else threads
+    threads = processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
 
@@ -230,7 +230,7 @@ def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
     return best_effort.solve(problem)
 
 
-def _processors() -> int:
+def processors() -> int:
     """How many this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -94,6 +94,10 @@ class Reach:
                 return Position(int(n_a[i]), int(k_a[i]), int(n_b[i]), int(k_b[i]))
         return None
 
+    def positions(self) -> NDArray[np.int64]:
+        """Counters since the start of all states reached, one row ``n_a, k_a, n_b, k_b`` each."""
+        return np.stack(self._layer.positions(np.flatnonzero(self._here)), axis=1)
+
     def reached(self, t: int, at: Position) -> bool:
         """Whether ``at`` is among the states after ``t`` earlier decisions."""
         n_a, k_a, n_b, k_b = at

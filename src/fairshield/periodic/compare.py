@@ -1,0 +1,205 @@
+"""All periodic shields on the same runs: how fair, under which conditions, at what cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.errors import InvalidValueError, MemoryLimitError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.periodic.policies import (
+    Dynamic,
+    ExactPeriodic,
+    PeriodicPolicy,
+    Perpetual,
+    StaticBounded,
+    StaticFair,
+)
+from fairshield.periodic.runs import Outcome, Streams, decide_runs, unshielded
+from fairshield.runtime.report import plain_number
+from fairshield.spec import DifferenceOfRates, Property
+
+Inputs = InputModel | InputSchedule
+Progress = Callable[..., None]
+Floats = NDArray[np.float64]
+_Z = 1.959963984540054
+"""Normal quantile of the 95 % intervals."""
+
+KINDS = ("static-fair", "static-bounded", "dynamic", "exact", "perpetual")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs and its standard error, which one run does not have."""
+
+    value: float
+    error: float | None
+
+    @staticmethod
+    def of(values: NDArray[Any]) -> Mean:
+        """Of one number per run."""
+        n = len(values)
+        error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else None
+        return Mean(float(values.mean()), error)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of runs and its 95 % interval (Wilson's, which is honest at 0 and 1)."""
+
+    value: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(flags: NDArray[Any]) -> Share:
+        """Of runs all of whose periods have the flag: ``(runs, periods)``."""
+        n, p = len(flags), float(np.all(flags, axis=1).mean())
+        centre, width = (p + _Z**2 / (2 * n)), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
+        scale = 1 + _Z**2 / n
+        return Share(p, max((centre - width) / scale, 0.0), min((centre + width) / scale, 1.0))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One shield on all runs.
+
+    Attributes
+    ----------
+    fair
+        Share of runs that were fair at the end of every period.
+    condition
+        Share of runs in which every period met the theorem's condition; ``None``: has none.
+    overruled
+        People overruled in a run.
+    cost, cost_by_period
+        Of a run, and of each of its periods.
+    worst_bias, largest_bias
+        The largest bias at the end of a period: mean over runs, and the largest of all.
+    """
+
+    name: str
+    fair: Share
+    condition: Share | None
+    overruled: Mean
+    cost: Mean
+    cost_by_period: tuple[Mean, ...]
+    worst_bias: Mean
+    largest_bias: float
+
+    @staticmethod
+    def of(name: str, outcome: Outcome) -> Row:
+        """The figures of an outcome."""
+        met, worst = outcome.condition_met, outcome.bias.max(axis=1)
+        return Row(
+            name,
+            Share.of(outcome.fair),
+            None if met is None else Share.of(met),
+            Mean.of(outcome.overruled.sum(axis=1)),
+            Mean.of(outcome.costs.sum(axis=1)),
+            tuple(Mean.of(costs) for costs in outcome.costs.T),
+            Mean.of(worst),
+            float(worst.max()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        return {**asdict(self), "largest_bias": plain_number(self.largest_bias)}
+
+
+@dataclass(frozen=True)
+class PeriodicComparison:
+    """What :func:`compare` found.
+
+    Attributes
+    ----------
+    rows
+        No shield first, then the shields.
+    left_out
+        Shields that could not take part, and why.
+    """
+
+    prop: str
+    limit: float
+    period: int
+    periods: int
+    runs: int
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        return {
+            "property": self.prop,
+            "limit": self.limit,
+            "period": self.period,
+            "periods": self.periods,
+            "runs": self.runs,
+            "shields": [row.to_dict() for row in self.rows],
+            "left_out": dict(self.left_out),
+        }
+
+
+def make_policies(
+    prop: Property,
+    inputs: Inputs,
+    *,
+    period: int,
+    periods: int,
+    kinds: tuple[str, ...] | None = None,
+    lookahead: int = 2,
+    bounds: Any = "centred",
+) -> dict[str, PeriodicPolicy]:
+    """Periodic policies by kind; by default all that ``prop`` allows."""
+    makers: dict[str, Callable[[], PeriodicPolicy]] = {
+        "static-fair": lambda: StaticFair(prop, inputs, period),
+        "static-bounded": lambda: StaticBounded(prop, inputs, period, bounds=bounds),
+        "dynamic": lambda: Dynamic(prop, inputs, period),
+        "inactive": lambda: Dynamic(prop, inputs, period, fallback="inactive"),
+        "exact": lambda: ExactPeriodic(prop, inputs, period, periods=periods),
+        "perpetual": lambda: Perpetual(prop, inputs, period, lookahead=lookahead),
+    }
+    if kinds is None:
+        kinds = KINDS if isinstance(prop, DifferenceOfRates) else ("dynamic", "exact")
+    for kind in kinds:
+        if kind not in makers:
+            raise InvalidValueError(f"unknown kind {kind!r}: known are {', '.join(makers)}")
+    return {kind: makers[kind]() for kind in kinds}
+
+
+def compare(
+    policies: Mapping[str, PeriodicPolicy], streams: Streams, *, progress: Progress | None = None
+) -> PeriodicComparison:
+    """Decide the same runs with every policy.
+
+    ``progress`` is called with the share of work done and what is being done.
+    """
+    if not policies:
+        raise InvalidValueError("no shields to compare: name at least one")
+    first = next(iter(policies.values()))
+    rows, left_out = [Row.of("no shield", unshielded(first, streams))], {}
+    for i, (name, policy) in enumerate(policies.items()):
+
+        def report(share: float, i: int = i, name: str = name) -> None:
+            if progress is not None:
+                progress((i + share) / len(policies), name)
+
+        report(0.0)
+        try:
+            rows.append(Row.of(name, decide_runs(policy, streams, progress=report)))
+        except MemoryLimitError as error:
+            left_out[name] = str(error)
+    return PeriodicComparison(
+        prop=str(first.prop),
+        limit=first.prop.limit,
+        period=first.period,
+        periods=streams.length // first.period,
+        runs=streams.n_runs,
+        rows=tuple(rows),
+        left_out=left_out,
+    )

@@ -1,0 +1,265 @@
+"""Whole runs of many periods: the same requests decided by any number of periodic policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, GroupCount
+from fairshield.errors import InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.periodic.conditions import Condition, Counters
+from fairshield.periodic.policies import PeriodicPolicy, repeated
+from fairshield.records import Record, declared
+from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.spec import Property
+from fairshield.synthesis import processors
+
+Inputs = InputModel | InputSchedule
+Progress = Callable[[float], None]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Requests of many runs: ``(runs, decisions)`` each.
+
+    ``groups`` are 0 and 1; ``relevant`` says who counts for the property.
+    """
+
+    groups: NDArray[np.int8]
+    proposed: Flags
+    costs: Floats
+    relevant: Flags
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs."""
+        return len(self.groups)
+
+    @property
+    def length(self) -> int:
+        """Decisions in each."""
+        return int(self.groups.shape[1])
+
+    @staticmethod
+    def drawn(
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        periods: int,
+        runs: int,
+        rng: np.random.Generator,
+    ) -> Streams:
+        """Random requests that follow ``inputs``, each period like the first."""
+        for name, number in (("periods", periods), ("runs", runs)):
+            if number < 1:
+                raise InvalidValueError(f"{name} must be at least 1, got {number}")
+        length = period * periods
+        table = repeated(inputs, period, periods).table(length)
+        n_levels, steps = len(table.levels), len(table.probs)
+        cumulative = np.cumsum(table.probs.reshape(steps, -1), axis=1)
+        cumulative /= cumulative[:, -1:]
+        chances = rng.random((runs, length))
+        cells = np.empty((runs, length), np.int64)
+        for t in range(length):
+            here = cumulative[t if steps > 1 else 0]
+            cells[:, t] = np.searchsorted(here, chances[:, t], side="right")
+        cells = np.minimum(cells, cumulative.shape[1] - 1)
+        relevant = np.ones((runs, length), bool)
+        if prop.relevant_outcome is not None:
+            if table.outcomes is None:
+                raise InvalidValueError(f"{prop} needs an input model with outcomes")
+            step = np.arange(length) if steps > 1 else np.zeros(length, int)
+            positive = table.outcomes.reshape(steps, -1)[step, cells]
+            relevant = (rng.random((runs, length)) < positive) == prop.relevant_outcome
+        return Streams(
+            (cells // (2 * n_levels)).astype(np.int8),
+            cells // n_levels % 2 == 1,
+            table.levels[cells % n_levels],
+            relevant,
+        )
+
+    @staticmethod
+    def recorded(
+        records: Iterable[Record], prop: Property, groups: tuple[Any, ...], length: int
+    ) -> Streams:
+        """Recorded requests, cut into runs of ``length`` decisions; the rest is dropped."""
+        rows = [_request(record, prop, groups) for record in records]
+        runs = len(rows) // length
+        if not runs:
+            raise InvalidValueError(
+                f"{len(rows)} recorded requests are too few for one run of {length} decisions: "
+                "record more, or compare fewer or shorter periods"
+            )
+        columns = zip(*rows[: runs * length], strict=True)
+        group, proposed, cost, relevant = (np.array(x).reshape(runs, length) for x in columns)
+        return Streams(group.astype(np.int8), proposed, cost.astype(np.float64), relevant)
+
+
+def _request(
+    record: Record, prop: Property, groups: tuple[Any, ...]
+) -> tuple[int, bool, float, bool]:
+    group = declared(record.group(), groups)
+    if group not in groups:
+        raise InvalidValueError(
+            f"line {record.line}: unknown group {group!r}, expected {groups[0]!r} or {groups[1]!r}"
+        )
+    wanted = prop.relevant_outcome
+    relevant = wanted is None or record.flag("outcome") == wanted
+    return groups.index(group), record.flag("proposed"), record.cost(), relevant
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of the runs under one policy, or under none.
+
+    Attributes
+    ----------
+    accepted
+        ``(runs, decisions)``: the final decisions.
+    """
+
+    prop: Property
+    period: int
+    start: Counts
+    condition: Condition | None
+    streams: Streams
+    accepted: Flags
+
+    @cached_property
+    def gained(self) -> Ints:
+        """``(runs, periods, 4)``: ``n_a, k_a, n_b, k_b`` of each period."""
+        streams, counted = self.streams, []
+        for group in (0, 1):
+            mine = streams.relevant & (streams.groups == group)
+            counted += [mine, mine & self.accepted]
+        by_period = (-1, self.n_periods, self.period)
+        return np.stack([x.reshape(by_period).sum(axis=2) for x in counted], axis=2)
+
+    @cached_property
+    def ends(self) -> Ints:
+        """``(runs, periods, 4)``: counters at the end of each period, from the beginning."""
+        before = [n for count in self.start.values() for n in count]
+        totals: Ints = np.cumsum(self.gained, axis=1) + np.array(before)
+        return totals
+
+    @property
+    def n_periods(self) -> int:
+        """Periods of each run."""
+        return self.streams.length // self.period
+
+    @cached_property
+    def fair(self) -> Flags:
+        """``(runs, periods)``: whether the property held at the end of the period."""
+        return np.asarray(self.prop.holds_array(*_split(self.ends)))
+
+    @cached_property
+    def bias(self) -> Floats:
+        """``(runs, periods)``: at the end of the period."""
+        return np.asarray(self.prop.bias(*_split(self.ends)), dtype=np.float64)
+
+    @cached_property
+    def condition_met(self) -> Flags | None:
+        """``(runs, periods)``: whether the period met the theorem's condition, if it has one."""
+        if self.condition is None:
+            return None
+        # Python integers, as the products of four counters may not fit 64 bits.
+        start, gained = (
+            Counters(*np.moveaxis(x.astype(object), -1, 0))
+            for x in (self.ends - self.gained, self.gained)
+        )
+        return np.asarray(self.condition.certain(start, gained, 0), dtype=bool)
+
+    @cached_property
+    def overruled(self) -> Flags:
+        """``(runs, decisions)``: who was overruled."""
+        return np.asarray(self.accepted != self.streams.proposed)
+
+    @cached_property
+    def costs(self) -> Floats:
+        """``(runs, periods)``: what overruling cost."""
+        paid = np.where(self.overruled, self.streams.costs, 0.0)
+        return np.asarray(paid.reshape(-1, self.n_periods, self.period).sum(axis=2))
+
+
+def _split(counters: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
+    n_a, k_a, n_b, k_b = np.moveaxis(counters, -1, 0)
+    return GroupCount(n_a, k_a), GroupCount(n_b, k_b)
+
+
+def unshielded(policy: PeriodicPolicy, streams: Streams) -> Outcome:
+    """All proposals followed."""
+    return Outcome(policy.prop, policy.period, policy.start, None, streams, streams.proposed.copy())
+
+
+def decide_runs(
+    policy: PeriodicPolicy, streams: Streams, *, progress: Progress | None = None
+) -> Outcome:
+    """Every run decided by ``policy``, one period of all runs after the other.
+
+    Runs that begin a period with the same counters share its plan; plans are made in as many
+    threads as this process has processors.
+    """
+    if streams.length % policy.period:
+        raise InvalidValueError(
+            f"runs of {streams.length} decisions are not whole periods of {policy.period}"
+        )
+    periods = streams.length // policy.period
+    if policy.last is not None and periods > policy.last:
+        raise InvalidValueError(f"{policy} ends after {policy.last} periods, not {periods}")
+    before = np.array([n for count in policy.start.values() for n in count])
+    outcome = Outcome(
+        policy.prop, policy.period, policy.start, policy.condition, streams,
+        np.zeros(streams.proposed.shape, bool),
+    )  # fmt: skip
+    totals = np.broadcast_to(before, (streams.n_runs, 4)).copy()
+    with ThreadPoolExecutor(processors()) as pool:
+        for i in range(periods):
+            starts, which = np.unique(totals, axis=0, return_inverse=True)
+            jobs = _jobs(policy, streams, i, starts, which.reshape(-1), outcome.accepted, totals)
+            for done, _ in enumerate(pool.map(lambda job: job(), jobs), 1):
+                if progress is not None:
+                    progress((i + done / len(starts)) / periods)
+    return outcome
+
+
+def _jobs(
+    policy: PeriodicPolicy, streams: Streams, period: int, starts: Ints, which: Ints,
+    accepted: Flags, totals: Ints,
+) -> Iterator[Callable[[], None]]:  # fmt: skip
+    """One job per different start: plan the period, decide it in every run that begins so."""
+    order = np.argsort(which, kind="stable")
+    edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
+    columns = slice(period * policy.period, (period + 1) * policy.period)
+
+    def job(number: int) -> None:
+        n_a, k_a, n_b, k_b = starts[number].tolist()
+        a, b = policy.groups
+        window = policy.window(Counts({a: (n_a, k_a), b: (n_b, k_b)}), period)
+        at = window.policy.since_start(window.counts)
+        for run in order[edges[number] : edges[number + 1]].tolist():
+            requests = _requests(window.policy.edges, streams, run, columns)
+            accepted[run, columns], now = decide_batch(window.policy, window.decided, at, requests)
+            totals[run] += np.array(now) - at
+
+    for number in range(len(starts)):
+        yield lambda number=number: job(number)  # type: ignore[misc]
+
+
+def _requests(edges: Floats, streams: Streams, run: int, columns: slice) -> Requests:
+    costs = streams.costs[run, columns]
+    levels = np.searchsorted(edges, costs, side="left").astype(np.int32)
+    return Requests(
+        streams.groups[run, columns], streams.proposed[run, columns], levels, costs,
+        streams.relevant[run, columns],
+    )  # fmt: skip

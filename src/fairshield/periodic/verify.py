@@ -1,0 +1,123 @@
+"""Whether a periodic policy keeps its promise: every sequence of requests, period by period.
+
+* *Exact periodic*: the policy of all periods is verified as it is.
+* *Perpetual*: the plan that a run begins with is verified to its end, certificates included; the
+  theorem on certificates covers every period after it.
+* *Static* and *Dynamic* shields promise fairness under a condition only.  All counters that can be
+  reached at the end of each period are explored, up to a number of periods, and the first that are
+  unfair come with a log that leads to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, GroupCount
+from fairshield.periodic.policies import ExactPeriodic, PeriodicPolicy, Perpetual, Window
+from fairshield.policy import Policy
+from fairshield.verify import Counterexample, Verification, verify
+from fairshield.verify.counterexample import LoggedDecision, find_counterexample
+from fairshield.verify.reach import Position, Reach
+
+Progress = Callable[[float], None]
+Ints = NDArray[np.int64]
+Totals = tuple[int, int, int, int]
+
+
+def verify_periodic(
+    policy: PeriodicPolicy, *, periods: int = 2, progress: Progress | None = None
+) -> Verification:
+    """Confirm the guarantee of ``policy``, or find a sequence of requests that breaks it.
+
+    ``periods`` says how many periods of a static or Dynamic shield are explored.
+    """
+    if isinstance(policy, ExactPeriodic):
+        return verify(policy.tables, progress=progress)
+    if isinstance(policy, Perpetual):
+        return verify(policy.plan(policy.start, recorded=policy.lookahead), progress=progress)
+    return _Exploration(policy).run(periods, progress)
+
+
+class _Ends(NamedTuple):
+    """Where a period can end: what it gains, and how it gets there."""
+
+    reach: Reach
+    gained: Ints
+
+
+class _Exploration:
+    """Counters at period ends, breadth first."""
+
+    def __init__(self, policy: PeriodicPolicy) -> None:
+        self.policy = policy
+        self.states, self.transitions = 0, 0
+        self._known: dict[Policy, _Ends] = {}
+        (n_a, k_a), (n_b, k_b) = policy.start.values()
+        self._start = (n_a, k_a, n_b, k_b)
+        self._parents: list[dict[Totals, Totals | None]] = [{self._start: None}]
+
+    def run(self, periods: int, progress: Progress | None) -> Verification:
+        """Explore so many periods, or until a violation is found."""
+        for period in range(periods):
+            here = self._parents[period]
+            after: dict[Totals, Totals | None] = {}
+            for done, start in enumerate(here, 1):
+                window = self.policy.window(self._counts(start), period)
+                ends = self._explore(window)
+                totals = ends.gained + np.array(start)
+                bad = np.flatnonzero(~self._fair(totals))
+                if len(bad):
+                    example = self._example(period, start, window, ends, int(bad[0]))
+                    return Verification(False, self.states, self.transitions, example)
+                if period + 1 < periods:
+                    after |= dict.fromkeys(map(tuple, totals.tolist()), start)
+                if progress is not None:
+                    progress((period + done / len(here)) / periods)
+            self._parents.append(after)
+        return Verification(True, self.states, self.transitions)
+
+    def _explore(self, window: Window) -> _Ends:
+        found = self._known.get(window.policy)
+        if found is None:
+            reach = Reach(window.policy)
+            for _ in range(self.policy.period):
+                reach.advance()
+            found = _Ends(reach, reach.positions())
+            self.states += reach.states
+            self.transitions += reach.transitions
+            if window.counts == window.policy.start and len(self._known) < 2:
+                # A static policy serves every period; others are not met again.
+                self._known[window.policy] = found
+        return found
+
+    def _fair(self, totals: Ints) -> NDArray[np.bool_]:
+        n_a, k_a, n_b, k_b = totals.T
+        return self.policy.prop.holds_array(GroupCount(n_a, k_a), GroupCount(n_b, k_b))
+
+    def _counts(self, totals: Totals) -> Counts:
+        a, b = self.policy.groups
+        return Counts({a: totals[:2], b: totals[2:]})
+
+    def _example(
+        self, period: int, start: Totals, window: Window, ends: _Ends, bad: int
+    ) -> Counterexample:
+        gained = ends.gained[bad]
+        decisions = list(self._decisions(ends.reach, gained))
+        at: Totals | None = start
+        for earlier in range(period - 1, -1, -1):
+            assert at is not None
+            before = self._parents[earlier + 1][at]
+            assert before is not None
+            reach = self._explore(self.policy.window(self._counts(before), earlier)).reach
+            decisions[:0] = self._decisions(reach, np.array(at) - np.array(before))
+            at = before
+        n_a, k_a, n_b, k_b = (gained + np.array(start)).tolist()
+        counts, prop = self._counts((n_a, k_a, n_b, k_b)), self.policy.prop
+        return Counterexample(tuple(decisions), counts, prop.bias_of(counts), prop.limit)
+
+    def _decisions(self, reach: Reach, gained: Ints) -> tuple[LoggedDecision, ...]:
+        return find_counterexample(reach, Position(*gained.tolist())).decisions
