@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 from fairshield.counts import Group, GroupCount
 from fairshield.errors import MissingExtraError
 from fairshield.spec import BoundedRates, Property, ShareParity
+
+if TYPE_CHECKING:
+    # Loads the compiler, which drawing does without.
+    from fairshield.periodic.compare import PeriodicComparison, Row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +32,8 @@ ORANGE, BLUE, GREY, BAND, INK = "#D55E00", "#0072B2", "#8A8A8A", "#FFF0B8", "#22
 _ROW_INCHES, _WIDTH_INCHES = 4.1, 10.0
 _BINS_PER_BOUND = 5
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_FIVE = ("#E69F00", "#CC79A7", BLUE, "#009E73", ORANGE, "#56B4E9")
+_ERROR = {"ecolor": INK, "capsize": 3, "lw": 1.1}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -225,6 +231,90 @@ def _save_small(figure: Any, path: Path, dpi: int) -> None:
     figure.savefig(buffer, dpi=dpi, facecolor="white")
     image = Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE)
     image.save(path, optimize=True)
+
+
+def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) -> None:
+    """Write a picture of periodic shields on the same runs.
+
+    Four panels: how many runs were fair at the end of every period, and how many met the
+    condition; cost; cost by period; worst bias.  Bars end in their errors.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 7.4), layout="constrained")
+    (fair, cost), (by_period, bias) = figure.subplots(2, 2)
+    names = [row.name for row in comparison.rows]
+    colours = dict(zip(names, [GREY, *_FIVE], strict=False))
+    _draw_shares(fair, comparison.rows, colours)
+    _draw_means(cost, comparison.rows, colours, lambda row: row.cost, "cost of a run")
+    _draw_means(
+        bias, comparison.rows, colours, lambda row: row.worst_bias, "worst bias at a period end"
+    )
+    bias.axvline(comparison.limit, color=INK, lw=1.2, ls="--")
+    bias.annotate(
+        "allowed", (comparison.limit, 0.99), xycoords=("data", "axes fraction"), va="top",
+        xytext=(4, 0), textcoords="offset points", size=9,
+    )  # fmt: skip
+    _draw_by_period(by_period, comparison, colours)
+    figure.suptitle(
+        f"{comparison.prop} after every {comparison.period} decisions: the same "
+        f"{comparison.runs:,} runs of {comparison.periods} periods",
+        size=13, color=INK,
+    )  # fmt: skip
+    _save_small(figure, path, dpi)
+
+
+def _draw_shares(axes: Any, rows: Sequence[Row], colours: dict[str, str]) -> None:
+    for i, row in enumerate(rows):
+        share = row.fair
+        error = [[100 * (share.value - share.low)], [100 * (share.high - share.value)]]
+        axes.barh(i, 100 * share.value, color=colours[row.name], height=0.62, xerr=error,
+                  error_kw=_ERROR)  # fmt: skip
+        if row.condition is not None:
+            met = row.condition
+            error = [[100 * (met.value - met.low)], [100 * (met.high - met.value)]]
+            axes.errorbar(100 * met.value, i, xerr=error, fmt="D", ms=6, mfc="white", mec=INK,
+                          ecolor=INK, capsize=2, zorder=5)  # fmt: skip
+    _name_rows(axes, rows)
+    axes.set_xlim(0, 105)
+    axes.set_title("fair at the end of every period, % of runs", loc="left", size=11, color=INK)
+    axes.text(0.99, 1.02, "◇ condition of the theorem met", transform=axes.transAxes, ha="right",
+              size=9, color=INK)  # fmt: skip
+
+
+def _draw_means(
+    axes: Any, rows: Sequence[Row], colours: dict[str, str], value: Any, title: str
+) -> None:
+    for i, row in enumerate(rows):
+        mean = value(row)
+        axes.barh(i, mean.value, color=colours[row.name], height=0.62, xerr=mean.error or 0.0,
+                  error_kw=_ERROR)  # fmt: skip
+        axes.annotate(f"{mean.value:.3g}", (mean.value + (mean.error or 0.0), i), xytext=(4, 0),
+                      textcoords="offset points", va="center", size=9, color=INK)  # fmt: skip
+    _name_rows(axes, rows)
+    axes.margins(x=0.12)
+    axes.set_title(f"{title}, mean over runs ± standard error", loc="left", size=11, color=INK)
+
+
+def _draw_by_period(axes: Any, comparison: PeriodicComparison, colours: dict[str, str]) -> None:
+    at = np.arange(1, comparison.periods + 1)
+    for row in comparison.rows[1:]:
+        values = np.array([mean.value for mean in row.cost_by_period])
+        errors = [mean.error or 0.0 for mean in row.cost_by_period]
+        axes.errorbar(at, np.maximum(values, 1e-3), yerr=errors, color=colours[row.name], lw=1.6,
+                      marker="o", ms=4, capsize=2, label=row.name)  # fmt: skip
+    axes.set_yscale("log")
+    axes.set_xlabel("period")
+    axes.set_title("cost by period (logarithmic)", loc="left", size=11, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+
+
+def _name_rows(axes: Any, rows: Sequence[Row]) -> None:
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def sparkline(values: Sequence[float]) -> str:

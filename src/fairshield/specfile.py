@@ -12,6 +12,7 @@ module knows which words there are and what they become.  A file that says it al
     b = 0.675
 
 ``inputs = "recorded.csv"`` instead of ``[groups]`` estimates the input model from records.
+``periodic = "dynamic"`` and ``period = 50`` instead of ``horizon`` describe a periodic policy.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ import inspect
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
+from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Record, declared, format_of, open_lines, read_records
 from fairshield.spec import Property, property_from_dict
 from fairshield.synthesis import synthesize
 
 WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread")
+PERIODIC_KEYS = ("periodic", "period", "periods", "lookahead", "bounds", "fallback")
 AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
 RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names")
 
@@ -59,7 +62,8 @@ class Spec:
 
 def known_keys() -> tuple[str, ...]:
     """Every word a spec may use, those of registered properties of your own included."""
-    words = ["property", *_property_keys(), *WINDOW_KEYS, *AGNOSTIC_KEYS, *RECORDED_KEYS]
+    of_inputs = (*AGNOSTIC_KEYS, *RECORDED_KEYS)
+    words = ["property", *_property_keys(), *WINDOW_KEYS, *PERIODIC_KEYS, *of_inputs]
     return tuple(dict.fromkeys(words))
 
 
@@ -94,6 +98,8 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         dropped |= set(RECORDED_KEYS)
     if "inputs" in changes:
         dropped |= set(AGNOSTIC_KEYS)
+    if "periodic" in changes:
+        dropped |= {*WINDOW_KEYS, *PERIODIC_KEYS} - {"start", "period"}
     return {key: value for key, value in data.items() if key not in dropped} | dict(changes)
 
 
@@ -103,6 +109,7 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def parse_spec(data: Mapping[str, Any]) -> Spec:
     """The specification that these words describe."""
     prop = parse_property(data)
+    _refuse(data, PERIODIC_KEYS, "goes with periodic, as in periodic = 'dynamic'")
     if "horizon" not in data:
         raise InvalidValueError(
             "no horizon: say after how many decisions the property must hold, as in horizon = 100"
@@ -116,6 +123,32 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
         checkpoints=_list(data, "checkpoints"),
         spread=_number(data, "spread", 1.0),
     )
+
+
+def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
+    """The periodic policy that these words describe."""
+    kind, kinds = data.get("periodic"), PeriodicPolicy.kinds()
+    if kind not in kinds:
+        raise InvalidValueError(f"periodic must be one of {', '.join(kinds)}, got {kind!r}")
+    _refuse(data, {*WINDOW_KEYS} - {"start"}, "goes with one window, not with periods")
+    if "period" not in data:
+        raise InvalidValueError(
+            "no period: say after every how many decisions the property must hold, as in "
+            "period = 50"
+        )
+    cls = kinds[kind]
+    takes = {f.name for f in fields(cls)}
+    _refuse(data, {*PERIODIC_KEYS} - {"periodic"} - takes, f"does not go with periodic = {kind!r}")
+    if kind == "exact" and "periods" not in data:
+        raise InvalidValueError(
+            "no periods: an exact periodic policy needs their number, as in periods = 10"
+        )
+    inputs = parse_inputs(data)
+    options = {key: data[key] for key in takes & {*PERIODIC_KEYS} - {"period"} if key in data}
+    start = parse_start(data, inputs.groups)
+    if start is not None:
+        options["start"] = start
+    return cls(parse_property(data), inputs, data["period"], **options)
 
 
 def parse_property(data: Mapping[str, Any]) -> Property:

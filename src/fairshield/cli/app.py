@@ -17,6 +17,7 @@ import click
 from fairshield import __version__
 from fairshield.cli.audit import audit
 from fairshield.cli.bench import bench
+from fairshield.cli.compare import compare
 from fairshield.cli.demo import demo
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
@@ -111,5 +112,5 @@ def app() -> None:
     """
 
 
-for _command in (synthesize, inspect, run, audit, verify, explain, simulate, bench, demo):
+for _command in (synthesize, inspect, run, audit, verify, explain, simulate, compare, bench, demo):
     app.add_command(_command)

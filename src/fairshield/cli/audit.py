@@ -15,6 +15,7 @@ from fairshield.cli.options import (
     horizon_option,
     json_option,
     names_callback,
+    period_option,
     property_options,
     start_option,
 )
@@ -22,6 +23,7 @@ from fairshield.cli.output import positions, print_facts, print_json, print_tabl
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import InvalidValueError
+from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 from fairshield.records import Format, declared, format_of, open_lines, read_records
@@ -48,6 +50,7 @@ _SHOWN = 10
 )
 @property_options
 @horizon_option
+@period_option
 @start_option
 @checkpoint_option
 @click.option(
@@ -71,10 +74,12 @@ def audit(
     Every window of it; exit 1 if the property was violated. LOG (- for standard input) has the
     fields group, accepted and, if the property counts by outcome, outcome; proposed and cost tell
     who was overruled. It is checked against the policy that made it, or against any property;
-    without a horizon the log is one window.
+    without a horizon the log is one window. In windows counters begin again; with --period, and
+    for a periodic policy, they go on.
     """
     chosen = given(words)
-    loaded = None if policy is None else Policy.load(policy)
+    loaded = None if policy is None else load_policy(policy)
+    shield = PeriodicShield(loaded) if isinstance(loaded, PeriodicPolicy) else None
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
@@ -86,19 +91,26 @@ def audit(
             records if groups is None else (record.declared(groups) for record in records),
             groups=groups,
             horizon=chosen.get("horizon"),
+            period=chosen.get("period"),
             start=None if groups is None else parse_start(chosen, groups),
             checkpoints=chosen.get("checkpoints", ()),
-            policy=loaded,
+            policy=loaded if isinstance(loaded, Policy) else None,
+            shield=shield,
         )
+    derived = shield if report.difference is None else None
     if as_json:
-        print_json(report.to_dict())
+        guarantee = None if derived is None else derived.guarantee.to_dict()
+        print_json(report.to_dict() | ({} if shield is None else {"guarantee": guarantee}))
     else:
-        _print_report(report)
+        noun = "window" if shield is None and "period" not in chosen else "period"
+        _print_report(report, noun, derived)
     ctx.exit(0 if report.holds else 1)
 
 
 def _groups(
-    policy: Policy | None, names: tuple[str, ...] | None, start: dict[str, Any] | None
+    policy: Policy | PeriodicPolicy | None,
+    names: tuple[str, ...] | None,
+    start: dict[str, Any] | None,
 ) -> tuple[Group, ...] | None:
     """The two groups in order, as far as known before the log is read."""
     if names is not None:
@@ -108,35 +120,36 @@ def _groups(
     return None if start is None else tuple(start)
 
 
-def _print_report(report: AuditReport) -> None:
+def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None) -> None:
     complete = [window for window in report.windows if window.complete]
     unfair = {violation.window for violation in report.violations}
     print_facts(
         [
-            ("verdict", _verdict(report, len(unfair), len(complete))),
-            ("windows", _windows(report, len(complete))),
+            ("verdict", _verdict(report, noun, len(unfair), len(complete))),
+            (f"{noun}s", _windows(report, len(complete))),
             ("decisions", f"{report.decisions:,}"),
             ("overruled", _overruled(report)),
             ("cost paid", f"{report.cost_paid:.6g}"),
-            ("largest bias", _largest_bias(report)),
+            ("largest bias", _largest_bias(report, noun)),
             *_difference(report),
+            *([] if shield is None else [("guarantee", str(shield.guarantee))]),
         ]
     )
     if report.violations:
-        _print_violations(report)
+        _print_violations(report, noun)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
 
 
-def _verdict(report: AuditReport, unfair: int, complete: int) -> str:
+def _verdict(report: AuditReport, noun: str, unfair: int, complete: int) -> str:
     if not report.decisions:
         return "nothing to check: the log has no decisions"
     if report.holds:
-        checked = "every window" if complete > 1 else "the window" if complete else None
+        checked = f"every {noun}" if complete > 1 else f"the {noun}" if complete else None
         return f"{report.prop} held " + (
-            f"at the end of {checked}" if checked else "so far: the window is not finished"
+            f"at the end of {checked}" if checked else f"so far: the {noun} is not finished"
         )
-    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {len(report.windows):,} windows"
+    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {len(report.windows):,} {noun}s"
 
 
 def _windows(report: AuditReport, complete: int) -> str:
@@ -152,9 +165,9 @@ def _overruled(report: AuditReport) -> str:
     return f"{report.overruled:,} ({share:.2%}): {by_group}"
 
 
-def _largest_bias(report: AuditReport) -> str:
+def _largest_bias(report: AuditReport, noun: str) -> str:
     largest = max((window.bias for window in report.windows if window.complete), default=0.0)
-    return f"{largest:.4g} at the end of a window, {report.limit:.4g} is allowed"
+    return f"{largest:.4g} at the end of a {noun}, {report.limit:.4g} is allowed"
 
 
 def _difference(report: AuditReport) -> list[tuple[str, str]]:
@@ -166,11 +179,11 @@ def _difference(report: AuditReport) -> list[tuple[str, str]]:
     return [("not the policy's", text)]
 
 
-def _print_violations(report: AuditReport) -> None:
+def _print_violations(report: AuditReport, noun: str) -> None:
     click.echo("\nViolations")
     rows = [
         [
-            f"window {violation.window}",
+            f"{noun} {violation.window}",
             f"{violation.line:,}",
             f"{violation.decided:,}",
             f"{violation.bias:.4g}",

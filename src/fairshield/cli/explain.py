@@ -18,14 +18,15 @@ from fairshield.cli.options import (
 from fairshield.cli.output import print_json
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
+from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.policy import Policy
 from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.specfile import parse_counts
 
-Found = tuple[dict[str, Any], Decision]
-"""Where a decision was made, and the decision."""
+Found = tuple[dict[str, Any], Decision, Any]
+"""Where a decision was made, the decision, and its explanation."""
 
 
 @click.command(
@@ -77,22 +78,27 @@ def explain(
     In one sentence, with what either decision was expected to cost. Explains lines of a log that
     run has written, or one request given by options.
     """
-    loaded = Policy.load(policy)
+    loaded = load_policy(policy)
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
         found = _from_log(loaded, log, format or format_of(log), set(lines), only_overruled)
+    elif group is not None and isinstance(loaded, Policy):
+        found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
-        found = iter([({}, _one(loaded, group, proposed, cost, counts, decided))])
+        raise InvalidValueError(
+            f"{policy} is periodic: what it decides depends on the whole run, so explain a log "
+            "that run has written"
+        )
     else:
         raise InvalidValueError(
             "say what to explain: a log that run has written, or a request (--group, --proposed)"
         )
-    _print_explanations(loaded, found, as_json)
+    _print_explanations(found, as_json)
 
 
 def _from_log(
-    policy: Policy, log: str, format: Format, lines: set[int], only_overruled: bool
+    policy: Policy | PeriodicPolicy, log: str, format: Format, lines: set[int], only_overruled: bool
 ) -> Iterator[Found]:
     windows, missing = Windows(policy), set(lines)
     with open_lines(log) as text, blamed_on(log):
@@ -101,7 +107,8 @@ def _from_log(
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled
             if wanted or not (lines or only_overruled):
-                yield {"line": record.line, "window": answer.window}, answer.decision
+                where = {"line": record.line, "window": answer.window}
+                yield where, answer.decision, windows.explain(answer)
         if missing:
             raise InvalidValueError(f"no decision on line {min(missing)}")
 
@@ -113,19 +120,20 @@ def _one(
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
-) -> Decision:
+) -> Found:
+    from fairshield.explain import explain as explain_decision
+
     if proposed is None:
         raise InvalidValueError("say what was proposed: --proposed accept or --proposed reject")
     now = None if counts is None else parse_counts(counts, policy.groups, "counts")
     shield = Shield(policy, counts=now, decided=decided)
-    return shield.advise(declared(group, policy.groups), proposed=proposed == "accept", cost=cost)
+    name, said = declared(group, policy.groups), proposed == "accept"
+    decision = shield.advise(name, proposed=said, cost=cost)
+    return {}, decision, explain_decision(policy, decision)
 
 
-def _print_explanations(policy: Policy, found: Iterator[Found], as_json: bool) -> None:
-    from fairshield.explain import explain as explain_decision
-
-    for where, decision in found:
-        explanation = explain_decision(policy, decision)
+def _print_explanations(found: Iterator[Found], as_json: bool) -> None:
+    for where, decision, explanation in found:
         if as_json:
             print_json(where | _plain(decision) | _costs(explanation))
         else:
@@ -139,8 +147,9 @@ def _plain(decision: Decision) -> dict[str, Any]:
 
 
 def _costs(explanation: Any) -> dict[str, Any]:
+    costs = getattr(explanation, "explanation", explanation)
     return {
-        "cost_if_accepted": explanation.if_accepted,
-        "cost_if_rejected": explanation.if_rejected,
+        "cost_if_accepted": costs.if_accepted,
+        "cost_if_rejected": costs.if_rejected,
         "explanation": str(explanation),
     }

@@ -16,6 +16,7 @@ from fairshield.cli.output import (
     print_table,
 )
 from fairshield.cli.synthesize import summary
+from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 
@@ -40,7 +41,10 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
 
     Also where it comes from, and at which positions of a window it is expected to intervene.
     """
-    loaded = Policy.load(policy)
+    loaded = load_policy(policy)
+    if isinstance(loaded, PeriodicPolicy):
+        _inspect_periodic(loaded, policy, as_json)
+        return
     wanted = loaded.layout.n_states <= _QUICK if interventions is None else interventions
     facts = describe(loaded, policy, interventions=wanted)
     if as_json:
@@ -51,6 +55,66 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
         _print_interventions(loaded, facts["interventions"])
     elif interventions is None:
         click.echo("\nWhere it intervenes takes a while to compute: add --interventions")
+
+
+def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None:
+    facts = summary(policy, path) | {
+        "groups": list(policy.groups),
+        "inputs": policy.inputs.to_dict(),
+        "start": [[group, *count] for group, count in policy.start.items()],
+        "outcomes_needed": policy.labelled,
+        "unconditional": policy.unconditional,
+        "condition": None if policy.condition is None else policy.condition.words,
+        "fingerprint": policy.fingerprint,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    cost, periods = policy.outlook()
+    print_facts(
+        [
+            ("policy", facts["path"]),
+            ("promise", f"{policy.prop} after every {policy.period} decisions"),
+            ("shield", ", ".join([policy.title, *_options(policy)])),
+            ("condition", _condition(policy)),
+            ("groups", " and ".join(map(str, policy.groups))),
+            ("needs", _needs(policy)),
+            ("expected cost", f"{cost:.6g} in {_first(periods)}"),
+            ("input model", str(policy.inputs)),
+            ("start", _start(policy)),
+            ("file", human_size(facts["bytes"])),
+            ("sha256", facts["sha256"]),
+        ]
+    )
+
+
+def _first(periods: int) -> str:
+    return "the first period" if periods == 1 else f"the first {periods} periods"
+
+
+def _options(policy: PeriodicPolicy) -> list[str]:
+    return [
+        f"{key} {value if not isinstance(value, list) else ' to '.join(value)}"
+        for key, value in policy.options().items()
+    ]
+
+
+def _condition(policy: PeriodicPolicy) -> str:
+    if policy.unconditional:
+        return "none: fair on every sequence of requests"
+    if policy.condition is None:
+        return "no theorem speaks of this property"
+    return f"fair if in every period {policy.condition.words}"
+
+
+def _needs(policy: Policy | PeriodicPolicy) -> str:
+    return "group, proposed, cost" + (", outcome" if policy.labelled else "")
+
+
+def _start(policy: Policy | PeriodicPolicy) -> str:
+    if not any(count.seen for count in policy.start.values()):
+        return "nobody seen"
+    return ", ".join(f"{g} {c.accepted} of {c.seen} accepted" for g, c in policy.start.items())
 
 
 def describe(policy: Policy, path: Path, *, interventions: bool) -> dict[str, Any]:
@@ -84,7 +148,6 @@ def _by_tenth(policy: Policy) -> list[dict[str, Any]]:
 def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
     points = policy.due
     when = " and ".join(filter(None, [", ".join(map(str, points[:-1])), str(points[-1])]))
-    start = ", ".join(f"{g} {c.accepted} of {c.seen} accepted" for g, c in policy.start.items())
     cost = f"{policy.expected_cost:.6g} per window"
     if policy.least_cost < policy.expected_cost:
         cost += f", of which {policy.expected_cost - policy.least_cost:.3g} for spreading"
@@ -92,10 +155,10 @@ def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("policy", facts["path"]),
         _promise(policy, f"{policy.prop} after {when} decisions"),
         ("groups", " and ".join(map(str, policy.groups))),
-        ("needs", "group, proposed, cost" + (", outcome" if policy.labelled else "")),
+        ("needs", _needs(policy)),
         ("expected cost", cost),
         ("input model", str(policy.inputs)),
-        ("start", start if any(c.seen for c in policy.start.values()) else "nobody seen"),
+        ("start", _start(policy)),
         ("spread", f"{policy.spread:g}" if policy.spread > 1 else "none"),
         ("tables", f"{facts['rows']:,} rows, {facts['dense_rows']:,} of them dense"),
         ("file", f"{human_size(facts['bytes'])}, made by fairshield {policy.version}"),

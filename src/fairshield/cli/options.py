@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fairshield.periodic import PeriodicPolicy
 from fairshield.spec import (
     BoundedRates,
     DemographicParity,
@@ -16,6 +17,8 @@ from fairshield.spec import (
     PredictiveEquality,
     ShareParity,
 )
+
+KINDS = tuple(PeriodicPolicy.kinds())
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -37,7 +40,7 @@ PROPERTIES = [
 # Kinds of values ----------------------------------------------------------------------------
 
 
-def _reading(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def reading(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """A callback that reads the text of an option; a ``ValueError`` says what is wrong with it."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -116,10 +119,10 @@ def number_or(number: Callable[[str], float], *words: str) -> Callable[[str], An
     return read
 
 
-counts_callback = _reading(lambda text: pairs(text, count))
-names_callback = _reading(names)
-numbers_callback = _reading(numbers)
-_shares_callback = _reading(lambda text: pairs(text, share))
+counts_callback = reading(lambda text: pairs(text, count))
+names_callback = reading(names)
+numbers_callback = reading(numbers)
+_shares_callback = reading(lambda text: pairs(text, share))
 
 
 # Groups of options --------------------------------------------------------------------------
@@ -166,6 +169,12 @@ property_options = _all(
     click.option("--lower", metavar="NUMBER", help="Least rate (bounded-rates)."),
     click.option("--upper", metavar="NUMBER", help="Largest rate (bounded-rates)."),
     click.option(
+        "--outcome",
+        type=click.Choice(["0", "1"]),
+        callback=reading(lambda text: text == "1"),
+        help="Count only people with this outcome (bounded-rates).",
+    ),
+    click.option(
         "--two-sided/--one-sided",
         default=None,
         help="Either ratio of rates, or first group to second (disparate-impact).",
@@ -184,6 +193,42 @@ property_options = _all(
 )
 horizon_option = click.option(
     "--horizon", metavar="N", type=int, help="Decisions in a window, at whose end it must hold."
+)
+period_option = click.option(
+    "--period", metavar="N", type=int, help="Decisions in a period, at whose end it must hold."
+)
+bounds_option = click.option(
+    "--bounds",
+    metavar="L,U",
+    callback=reading(lambda text: text if text in ("centred", "cheapest") else names(text)),
+    help="static-bounded: two rates, centred or cheapest.  [default: centred]",
+)
+lookahead_option = click.option(
+    "--lookahead", metavar="N", type=int, help="perpetual: periods to plan for.  [default: 2]"
+)
+seed_option = click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the random numbers.",
+)
+periodic_options = _all(
+    click.option(
+        "--periodic",
+        type=click.Choice(KINDS),
+        help="Fair at the end of every period instead of one horizon.",
+    ),
+    period_option,
+    click.option("--periods", metavar="N", type=int, help="exact: how many periods there are."),
+    lookahead_option,
+    bounds_option,
+    click.option(
+        "--fallback",
+        type=click.Choice(["best-effort", "inactive"]),
+        help="dynamic: where fairness cannot be guaranteed.  [default: best-effort]",
+    ),
 )
 input_options = _all(
     click.option(
@@ -213,13 +258,13 @@ input_options = _all(
     click.option(
         "--cost",
         metavar="COST",
-        callback=_reading(number_or(float, "confidence", "constant")),
+        callback=reading(number_or(float, "confidence", "constant")),
         help="With scores: confidence or constant; with --groups: a number.",
     ),
     click.option(
         "--bins",
         metavar="N|none",
-        callback=_reading(number_or(int, "none")),
+        callback=reading(number_or(int, "none")),
         help="Cost levels; none keeps every cost.  [default: 10 for scores]",
     ),
     click.option(

@@ -19,13 +19,14 @@ from fairshield.cli.stream import (
     ANSWER_FIELDS,
     Answer,
     Lines,
+    Windows,
     blamed_on,
     decide_stream,
     keeping_fields,
     read_stream,
 )
 from fairshield.errors import InvalidValueError
-from fairshield.policy import Policy
+from fairshield.periodic import load_policy
 from fairshield.records import Format, Record, decoded, format_of, open_lines, read_records
 
 
@@ -65,12 +66,13 @@ def run(
     One line each, from FILE or standard input. A request has the fields group, proposed, cost
     (default 1) and, if the property counts by outcome, outcome. Its line is written back with
     window, position, accepted, overruled and reason, none of which may be a field of its own, as
-    soon as it is decided. A new window begins after every horizon decisions.
+    soon as it is decided. A new window begins after every horizon decisions; a periodic policy
+    goes on from period to period, and window counts the periods.
 
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
     """
-    loaded = Policy.load(policy)
+    windows = Windows(load_policy(policy))
     named = next((path for path in (file, resume, output) if path not in ("-", None)), "-")
     chosen = format or format_of(named)
     earlier = _earlier(resume, output, chosen)
@@ -79,17 +81,14 @@ def run(
         log = () if earlier is None else earlier.records()
         added = (*ANSWER_FIELDS, "explanation") if explain else ANSWER_FIELDS
         requests = keeping_fields(read_stream(lines, chosen), added)
-        for answer in decide_stream(loaded, requests, log):
-            write(_explained(loaded, answer) if explain else answer.fields())
+        for answer in decide_stream(windows, requests, log):
+            write(_explained(windows, answer) if explain else answer.fields())
     if lines.cut and chosen == "csv":
         click.echo("Note: the last line of the input has no end; decided as it stands.", err=True)
 
 
-def _explained(policy: Policy, answer: Answer) -> dict[str, Any]:
-    from fairshield.explain import explain
-
-    decision = answer.decision
-    why = str(explain(policy, decision)) if decision.overruled else None
+def _explained(windows: Windows, answer: Answer) -> dict[str, Any]:
+    why = str(windows.explain(answer)) if answer.decision.overruled else None
     return answer.fields() | {"explanation": why}
 
 

@@ -8,12 +8,17 @@ from typing import Any
 import click
 import numpy as np
 
-from fairshield.cli.options import examples, given, input_options, json_option, policy_argument
-from fairshield.cli.output import (
-    positions,
-    print_json,
-    print_table,
+from fairshield.cli.options import (
+    examples,
+    given,
+    input_options,
+    json_option,
+    policy_argument,
+    seed_option,
 )
+from fairshield.cli.output import positions, print_json, print_table, progress_bar
+from fairshield.errors import InvalidValueError
+from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 from fairshield.specfile import parse_inputs
@@ -26,35 +31,71 @@ from fairshield.specfile import parse_inputs
     )
 )
 @policy_argument
-@click.option("--windows", metavar="N", default=10_000, show_default=True, help="How many.")
 @click.option(
-    "--seed",
+    "--windows",
     metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the random numbers.",
+    type=click.IntRange(min=1),
+    help="How many; of a periodic policy, how many runs.  [default: 10000, or 100 runs]",
 )
+@click.option(
+    "--periods",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of a periodic policy, how many in a run.  [default: 10, or all of an exact one]",
+)
+@seed_option
 @input_options
 @json_option
-def simulate(policy: Path, windows: int, seed: int, as_json: bool, **words: Any) -> None:
+def simulate(
+    policy: Path,
+    windows: int | None,
+    periods: int | None,
+    seed: int,
+    as_json: bool,
+    **words: Any,
+) -> None:
     """Decide random windows with and without the shield.
 
     Requests follow the policy's own input model, or another one given by options: the decisions
     stay fair all the same, only the cost changes.
     """
-    from fairshield.simulate import simulate as simulate_windows
-
-    loaded = Policy.load(policy)
+    loaded = load_policy(policy)
     chosen = given(words)
     inputs = parse_inputs(chosen, loaded.groups) if chosen else None
     rng = np.random.default_rng(seed)
-    found = simulate_windows(loaded, n_windows=windows, rng=rng, inputs=inputs)
+    if isinstance(loaded, PeriodicPolicy):
+        _simulate_periods(loaded, windows or 100, periods, inputs, rng, as_json, seed)
+        return
+    if periods is not None:
+        raise InvalidValueError(f"{policy} has no periods, it is a policy for one window")
+    from fairshield.simulate import simulate as simulate_windows
+
+    found = simulate_windows(loaded, n_windows=windows or 10_000, rng=rng, inputs=inputs)
     facts = report(loaded, found, own_inputs=inputs is None) | {"seed": seed}
     if as_json:
         print_json(facts)
     else:
         _print_report(loaded, facts)
+
+
+def _simulate_periods(
+    policy: PeriodicPolicy, runs: int, periods: int | None, inputs: Any,
+    rng: np.random.Generator, as_json: bool, seed: int,
+) -> None:  # fmt: skip
+    from fairshield.cli.compare import print_comparison
+    from fairshield.periodic.compare import compare
+    from fairshield.periodic.runs import Streams
+
+    streams = Streams.drawn(
+        policy.prop, policy.inputs if inputs is None else inputs, period=policy.period,
+        periods=periods or policy.last or 10, runs=runs, rng=rng,
+    )  # fmt: skip
+    with progress_bar("simulating") as progress:
+        found = compare({policy.kind: policy}, streams, progress=progress)
+    if as_json:
+        print_json(found.to_dict() | {"seed": seed})
+    else:
+        print_comparison(found, f"seed {seed}")
 
 
 def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A policy over a stream of records: windows one after another, resumable from its own output.
+"""A policy over a stream of records: windows or periods, resumable from its own output.
 
 The answer to a request depends on the requests before it and on nothing else, so a run is resumed
 by deciding the old requests again, comparing them with what was written, and going on from there.
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
+from fairshield.periodic import PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.records import Format, Record, declared, read_records
 from fairshield.runtime.shield import Shield
@@ -45,12 +46,15 @@ class Answer(NamedTuple):
 
 
 class Windows:
-    """Shields of one policy, one after another: a new one whenever a window is over."""
+    """One window or period after the other.
 
-    def __init__(self, policy: Policy) -> None:
+    A policy begins anew whenever a window is over; a periodic policy goes on.
+    """
+
+    def __init__(self, policy: Policy | PeriodicPolicy) -> None:
         self.policy = policy
         self._window = 0
-        self._shield = Shield(policy)
+        self.shield = _fresh(policy)
 
     def decide(self, record: Record) -> Answer:
         """The policy's answer to a request."""
@@ -61,27 +65,49 @@ class Windows:
     def replay(self, record: Record) -> Answer:
         """The answer that was given, whoever gave it: the record says whether it was accepted."""
 
-        def recorded(shield: Shield, request: Request) -> Decision:
+        def recorded(shield: AnyShield, request: Request) -> Decision:
             group, proposed, cost, _ = request
             advice = shield.advise(group, proposed=proposed, cost=cost)
             return shield.record(advice, final=record.flag("accepted"))
 
         return self._answer(record, recorded)
 
-    def _answer(self, record: Record, decide: Callable[[Shield, Request], Decision]) -> Answer:
+    def explain(self, answer: Answer) -> Any:
+        """Why the last answer was given."""
+        from fairshield.explain import explain
+
+        if isinstance(self.shield, PeriodicShield):
+            return self.shield.explain(answer.decision)
+        return explain(self.shield.policy, answer.decision)
+
+    def _answer(self, record: Record, decide: Callable[[AnyShield, Request], Decision]) -> Answer:
         request = parse_request(self.policy, record)
-        if not self._shield.remaining:
-            self._window, self._shield = self._window + 1, Shield(self.policy)
+        window = self._next_window()
         try:
-            decision = decide(self._shield, request)
+            decision = decide(self.shield, request)
         except FairshieldError as error:
             raise InvalidValueError(f"line {record.line}: {error}") from None
         if request.outcome is not None:
-            self._shield.observe(decision, outcome=request.outcome)
-        return Answer(record, self._window, decision)
+            self.shield.observe(decision, outcome=request.outcome)
+        return Answer(record, window, decision)
+
+    def _next_window(self) -> int:
+        """The window or period that the next decision belongs to."""
+        if isinstance(self.shield, PeriodicShield):
+            return self.shield.completed
+        if not self.shield.remaining:
+            self._window, self.shield = self._window + 1, Shield(self.shield.policy)
+        return self._window
 
 
-def parse_request(policy: Policy, record: Record) -> Request:
+AnyShield = Shield | PeriodicShield
+
+
+def _fresh(policy: Policy | PeriodicPolicy) -> AnyShield:
+    return PeriodicShield(policy) if isinstance(policy, PeriodicPolicy) else Shield(policy)
+
+
+def parse_request(policy: Policy | PeriodicPolicy, record: Record) -> Request:
     """The request of a record; group names are compared as text, which is all a CSV has."""
     group, outcome = declared(record.group(), policy.groups), None
     if policy.labelled:
@@ -110,7 +136,7 @@ def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator
 
 
 def decide_stream(
-    policy: Policy, requests: Iterable[Record], log: Iterable[Record] = ()
+    windows: Windows, requests: Iterable[Record], log: Iterable[Record] = ()
 ) -> Iterator[Answer]:
     """Answers to ``requests`` in order, without those that ``log`` already holds.
 
@@ -119,7 +145,7 @@ def decide_stream(
     InvalidValueError
         If a record cannot be decided, or ``log`` does not begin like this run.
     """
-    windows, pending = Windows(policy), iter(requests)
+    pending = iter(requests)
     for n, earlier in enumerate(log):
         request = next(pending, None)
         if request is None:
@@ -127,12 +153,12 @@ def decide_stream(
                 f"the input ends after {n} requests, the earlier output goes on: resuming needs "
                 "the whole stream again, from its beginning"
             )
-        _check_same(windows.decide(request), earlier, policy)
+        _check_same(windows.decide(request), earlier, windows.policy)
     for record in pending:
         yield windows.decide(record)
 
 
-def _check_same(answer: Answer, earlier: Record, policy: Policy) -> None:
+def _check_same(answer: Answer, earlier: Record, policy: Policy | PeriodicPolicy) -> None:
     """Whether ``earlier`` is the line that this answer would have been written as."""
     with blamed_on("the earlier output"):
         theirs, accepted = parse_request(policy, earlier), earlier.flag("accepted")

@@ -16,13 +16,15 @@ from fairshield.cli.options import (
     horizon_option,
     input_options,
     json_option,
+    periodic_options,
     property_options,
     start_option,
 )
 from fairshield.cli.output import human_size, print_json, progress_bar
 from fairshield.errors import InvalidValueError
+from fairshield.periodic import ExactPeriodic, PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.specfile import override, parse_spec, read_spec
+from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
 
 
 @click.command(
@@ -30,6 +32,8 @@ from fairshield.specfile import override, parse_spec, read_spec
         "fairshield synthesize loans.toml -o loans.shield",
         "fairshield synthesize --property demographic-parity --bound 0.1 --horizon 100 \\",
         "    --groups a=0.325,b=0.675 -o loans.shield",
+        "fairshield synthesize --property demographic-parity --bound 0.1 \\",
+        "    --periodic perpetual --period 50 --groups a=0.325,b=0.675",
     )
 )
 @click.argument("spec", metavar="[SPEC.toml]", required=False)
@@ -42,6 +46,7 @@ from fairshield.specfile import override, parse_spec, read_spec
 )
 @property_options
 @horizon_option
+@periodic_options
 @start_option
 @checkpoint_option
 @click.option(
@@ -60,13 +65,15 @@ def synthesize(
 
     The specification is a TOML file, or options, or both: an option replaces what the file says.
     The same words are keys there (checkpoints is a list, start and groups are tables).
+
+    With --periodic the property must hold at the end of every period, of all decisions since the
+    beginning.
     """
-    parsed = parse_spec(override({} if spec is None else read_spec(spec), given(words)))
+    said = override({} if spec is None else read_spec(spec), given(words))
     name = "policy" if spec in (None, "-") else Path(str(spec)).stem
     target = output or Path(f"{name}.shield")
     _check_target(target)
-    with progress_bar("synthesising") as progress:
-        policy = parsed.synthesize(threads=threads, progress=progress)
+    policy = _periodic(said) if "periodic" in said else _window(said, threads)
     policy.save(target)
     facts = summary(policy, target)
     if as_json:
@@ -75,8 +82,37 @@ def synthesize(
         click.echo(_line(facts))
 
 
-def summary(policy: Policy, path: Path) -> dict[str, Any]:
+def _window(said: dict[str, Any], threads: int | None) -> Policy:
+    parsed = parse_spec(said)
+    with progress_bar("synthesising") as progress:
+        return parsed.synthesize(threads=threads, progress=progress)
+
+
+def _periodic(said: dict[str, Any]) -> PeriodicPolicy:
+    with progress_bar("synthesising") as progress:
+        policy = parse_periodic(said)
+        if isinstance(policy, ExactPeriodic):
+            policy.synthesize(progress)
+        policy.outlook()  # what cannot be guaranteed is found out now, not in the first run
+    return policy
+
+
+def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
     """What there is to know about a policy file at a glance."""
+    if isinstance(policy, PeriodicPolicy):
+        cost, periods = policy.outlook()
+        return {
+            "path": str(path),
+            "property": policy.prop.to_dict(),
+            "guarantee": f"{policy.prop} after every {policy.period} decisions ({policy.title})",
+            "periodic": policy.kind,
+            "period": policy.period,
+            **policy.options(),
+            "expected_cost": cost,
+            "expected_cost_of_periods": periods,
+            "bytes": path.stat().st_size,
+            "sha256": digest_of(path),
+        }
     return {
         "path": str(path),
         "property": policy.prop.to_dict(),
@@ -91,7 +127,10 @@ def summary(policy: Policy, path: Path) -> dict[str, Any]:
 
 def _line(facts: dict[str, Any]) -> str:
     cost = f"expected cost {facts['expected_cost']:.4f}"
-    if facts["least_cost"] < facts["expected_cost"]:
+    if "periodic" in facts:
+        periods = facts["expected_cost_of_periods"]
+        cost += " in the first period" if periods == 1 else f" in {periods} periods"
+    elif facts["least_cost"] < facts["expected_cost"]:
         cost += f" (least {facts['least_cost']:.4f})"
     size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
     return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])

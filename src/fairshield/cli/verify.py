@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from fairshield.cli.options import examples, json_option, policy_argument
 from fairshield.cli.output import print_json, progress_bar
+from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
 from fairshield.verify import Verification
 from fairshield.verify import verify as verify_policy
@@ -27,28 +29,78 @@ from fairshield.verify import verify as verify_policy
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where a violating log goes.  [default: standard output]",
 )
+@click.option(
+    "--periods",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Of a static or dynamic periodic policy, how many to explore.",
+)
 @json_option
 @click.pass_context
-def verify(ctx: click.Context, /, policy: Path, counterexample: Path | None, as_json: bool) -> None:
+def verify(
+    ctx: click.Context,
+    /,
+    policy: Path,
+    counterexample: Path | None,
+    periods: int,
+    as_json: bool,
+) -> None:
     """Prove a policy's guarantee, or refute it.
 
     Looks at every state the policy can reach, in integers, for every group, proposal, cost and
     outcome, independently of the synthesis; exit 1 if one breaks the guarantee. A violation
     comes with a shortest log that leads to it, as JSON lines, which audit reproduces.
+
+    A periodic policy is explored period by period: exact ones to their end, perpetual ones to the
+    certificate that covers the rest, others over --periods periods.
     """
-    loaded = Policy.load(policy)
+    loaded = load_policy(policy)
     with progress_bar("verifying") as progress:
-        found = verify_policy(loaded, progress=progress)
+        if isinstance(loaded, PeriodicPolicy):
+            found = _verify_periods(loaded, periods, progress)
+            words = _scope(loaded, periods)
+        else:
+            found = verify_policy(loaded, progress=progress)
+            words = f"{loaded.prop} over {loaded.horizon} decisions"
     if as_json:
-        print_json({"path": str(policy), **found.to_dict()})
+        print_json({"path": str(policy), "scope": words, **found.to_dict()})
     else:
         # The log has standard output to itself if it goes there.
         alone = found.holds or counterexample is not None
-        click.echo(
-            f"{policy}  {loaded.prop} over {loaded.horizon} decisions  {found}", err=not alone
-        )
+        click.echo(f"{policy}  {words}  {found}", err=not alone)
+        _print_condition(loaded, found, err=not alone)
     _write_counterexample(found, counterexample, silent=as_json)
     ctx.exit(0 if found.holds else 1)
+
+
+def _verify_periods(
+    policy: PeriodicPolicy, periods: int, progress: Callable[[float], None]
+) -> Verification:
+    from fairshield.periodic.verify import verify_periodic
+
+    return verify_periodic(policy, periods=periods, progress=progress)
+
+
+def _scope(policy: PeriodicPolicy, periods: int) -> str:
+    """Which decisions a verification speaks about."""
+    every = f"{policy.prop} after every {policy.period} decisions, {policy.title}"
+    if policy.last is not None:
+        return f"{every}, all {policy.last} periods"
+    return f"{every}, {'for ever' if policy.unconditional else f'{periods} periods'}"
+
+
+def _print_condition(policy: Policy | PeriodicPolicy, found: Verification, *, err: bool) -> None:
+    """What the theorem says about a counterexample."""
+    if found.counterexample is None or not isinstance(policy, PeriodicPolicy):
+        return
+    shield = PeriodicShield(policy)
+    for decision in found.counterexample.decisions:
+        made = shield.decide(decision.group, proposed=decision.proposed, cost=decision.cost)
+        if decision.outcome is not None:
+            shield.observe(made, outcome=decision.outcome)
+    click.echo(str(shield.guarantee), err=err)
 
 
 def _write_counterexample(found: Verification, target: Path | None, *, silent: bool) -> None:

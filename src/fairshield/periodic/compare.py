@@ -73,8 +73,9 @@ class Row:
     ----------
     fair
         Share of runs that were fair at the end of every period.
-    condition
-        Share of runs in which every period met the theorem's condition; ``None``: has none.
+    condition, promise
+        Share of runs in which every period met the theorem's condition; without a condition the
+        promise says why: ``"none needed"``, ``"no theorem"``, ``"no shield"``.
     overruled
         People overruled in a run.
     cost, cost_by_period
@@ -86,6 +87,7 @@ class Row:
     name: str
     fair: Share
     condition: Share | None
+    promise: str
     overruled: Mean
     cost: Mean
     cost_by_period: tuple[Mean, ...]
@@ -93,13 +95,14 @@ class Row:
     largest_bias: float
 
     @staticmethod
-    def of(name: str, outcome: Outcome) -> Row:
+    def of(name: str, promise: str, outcome: Outcome) -> Row:
         """The figures of an outcome."""
         met, worst = outcome.condition_met, outcome.bias.max(axis=1)
         return Row(
             name,
             Share.of(outcome.fair),
             None if met is None else Share.of(met),
+            promise,
             Mean.of(outcome.overruled.sum(axis=1)),
             Mean.of(outcome.costs.sum(axis=1)),
             tuple(Mean.of(costs) for costs in outcome.costs.T),
@@ -172,6 +175,12 @@ def make_policies(
     return {kind: makers[kind]() for kind in kinds}
 
 
+def _promise(policy: PeriodicPolicy) -> str:
+    if policy.unconditional:
+        return "none needed"
+    return "no theorem" if policy.condition is None else "conditional"
+
+
 def compare(
     policies: Mapping[str, PeriodicPolicy], streams: Streams, *, progress: Progress | None = None
 ) -> PeriodicComparison:
@@ -182,7 +191,7 @@ def compare(
     if not policies:
         raise InvalidValueError("no shields to compare: name at least one")
     first = next(iter(policies.values()))
-    rows, left_out = [Row.of("no shield", unshielded(first, streams))], {}
+    rows, left_out = [Row.of("no shield", "no shield", unshielded(first, streams))], {}
     for i, (name, policy) in enumerate(policies.items()):
 
         def report(share: float, i: int = i, name: str = name) -> None:
@@ -191,7 +200,8 @@ def compare(
 
         report(0.0)
         try:
-            rows.append(Row.of(name, decide_runs(policy, streams, progress=report)))
+            outcome = decide_runs(policy, streams, progress=report)
+            rows.append(Row.of(name, _promise(policy), outcome))
         except MemoryLimitError as error:
             left_out[name] = str(error)
     return PeriodicComparison(

@@ -91,7 +91,13 @@ class PeriodicPolicy(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        PeriodicPolicy._kinds[cls.kind] = cls
+        if cls.kind:
+            PeriodicPolicy._kinds[cls.kind] = cls
+
+    @staticmethod
+    def kinds() -> dict[str, type[PeriodicPolicy]]:
+        """Every kind of periodic policy by its name in files and on the command line."""
+        return dict(PeriodicPolicy._kinds)
 
     def __post_init__(self) -> None:
         if not is_whole(self.period) or self.period < 1:
@@ -124,6 +130,11 @@ class PeriodicPolicy(ABC):
     def admits(self, start: Counts) -> bool:
         """Whether the theorem speaks about runs that begin with these counters."""
         return True
+
+    def outlook(self) -> tuple[float, int]:
+        """Expected cost of the first plan of a run, and how many periods it covers."""
+        plan = self.window(self.start, 0).policy
+        return plan.expected_cost, (plan.horizon + plan.further) // self.period
 
     def certificate(self, counts: Counts) -> Certificate | None:
         """The certificate held with these counters, if this policy works with certificates."""

@@ -8,15 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError, UnknownGroupError
 from fairshield.policy import Policy
-from fairshield.records import Record
+from fairshield.records import Flag, Record
 from fairshield.runtime.report import AuditReport, Difference, Violation, Window
-from fairshield.runtime.step import State, advance, decide
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
 from fairshield.spec import Property
+
+
+class Terms(Protocol):
+    """What a periodic policy says about its runs."""
+
+    @property
+    def period(self) -> int: ...
+    @property
+    def groups(self) -> tuple[Group, ...]: ...
+    @property
+    def start(self) -> Counts: ...
+    @property
+    def labelled(self) -> bool: ...
+    @property
+    def prop(self) -> Property: ...
+
+
+class Decider(Protocol):
+    """Decides one request after the other."""
+
+    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision: ...
+    def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
+
+
+class PeriodicDecider(Decider, Protocol):
+    """A periodic shield: decides over all periods of a run."""
+
+    @property
+    def policy(self) -> Terms: ...
 
 
 def audit(
@@ -25,9 +55,11 @@ def audit(
     *,
     groups: tuple[Group, ...] | None = None,
     horizon: int | None = None,
+    period: int | None = None,
     start: Counts | None = None,
     checkpoints: tuple[int, ...] = (),
     policy: Policy | None = None,
+    shield: PeriodicDecider | None = None,
 ) -> AuditReport:
     """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
 
@@ -47,13 +79,21 @@ def audit(
     horizon
         Decisions per window, after which counters begin again at ``start``; default: the whole
         log is one window.
+    period
+        Instead of ``horizon``: decisions per period, where counters go on, so that the property
+        had to hold of all decisions so far at the end of each; every period is a window of the
+        report.
     start
-        Counters before the first decision of a window; default: nobody seen.
+        Counters before the first decision of a window, or of the first period; default: nobody
+        seen.
     checkpoints
         Earlier numbers of decisions after which the property had to hold as well.
     policy
         Supplies what is not given of the above.  Every request is decided again from the logged
         counters, and the first decision that differs is reported.
+    shield
+        A periodic shield at the beginning of its run, of the kind that decided; takes the place of
+        ``policy``.
 
     Raises
     ------
@@ -69,6 +109,10 @@ def audit(
     >>> report.holds, report.violations[0].line, report.violations[0].bias
     (False, 2, 1.0)
     """
+    if shield is not None:
+        groups = _agreed("groups", groups, shield.policy.groups)
+        period = _agreed("period", period, shield.policy.period)
+        start = _agreed("start", start, shield.policy.start)
     if policy is not None:
         groups = _agreed("groups", groups, policy.groups)
         horizon = _agreed("horizon", horizon, policy.horizon)
@@ -83,9 +127,9 @@ def audit(
             f"{len(groups)} groups {list(groups)[:5]} in groups, start or the log, need exactly "
             "two: name them with groups=(first, second)"
         )
-    _check_points(horizon, checkpoints)
+    _check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
-    auditor = _Auditor(prop, start, horizon, checkpoints, policy)
+    auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield)
     for record, is_last in _marking_last(records):
         auditor.add(record, is_last)
     return auditor.report()
@@ -110,13 +154,19 @@ class _Auditor:
         prop: Property,
         start: Counts,
         horizon: int | None,
+        period: int | None,
         checkpoints: tuple[int, ...],
         policy: Policy | None,
+        shield: PeriodicDecider | None,
     ) -> None:
-        self.prop, self.start, self.horizon, self.policy = prop, start, horizon, policy
+        self.prop, self.start, self.policy = prop, start, policy
+        self.decider: Decider | None = shield
+        self.horizon, self.goes_on = horizon if period is None else period, period is not None
         self.points = frozenset(checkpoints)
         self.labelled = prop.relevant_outcome is not None
-        self.needs_outcome = self.labelled or (policy is not None and policy.labelled)
+        decided_for = policy if shield is None else shield.policy
+        self.decider_prop = None if decided_for is None else decided_for.prop
+        self.decider_labelled = decided_for is not None and decided_for.labelled
         self.windows: list[Window] = []
         self.violations: list[Violation] = []
         self.difference: Difference | None = None
@@ -127,9 +177,11 @@ class _Auditor:
 
     def _open_window(self) -> None:
         self.decided, self.first_line = 0, 0
-        self.seen = {group: count.seen for group, count in self.start.items()}
-        self.accepted = {group: count.accepted for group, count in self.start.items()}
-        self.state = None if self.policy is None else State.initial(self.policy)
+        if not self.goes_on or not self.windows:
+            self.seen = {group: count.seen for group, count in self.start.items()}
+            self.accepted = {group: count.accepted for group, count in self.start.items()}
+        if self.policy is not None:
+            self.decider = Shield(self.policy)
 
     @property
     def counts(self) -> Counts:
@@ -161,27 +213,28 @@ class _Auditor:
         )
 
     def _outcome(self, record: Record, is_last: bool) -> bool | None:
-        if not self.needs_outcome:
+        if not self.labelled and not self.decider_labelled:
             return None
         if not record.missing("outcome"):
             return record.flag("outcome")
         if is_last:
             return None
-        needs = self.prop if self.labelled or self.policy is None else self.policy.prop
+        needs = self.prop if self.labelled else self.decider_prop
         raise InvalidValueError(
             f"line {record.line}: no 'outcome', without which {needs} cannot be checked; only the "
             "last decision of a log may still wait for it"
         )
 
     def _derive_again(self, record: Record, entry: _Entry) -> None:
-        """Decide the request with the policy, until a decision differs."""
-        if self.policy is None or self.state is None or self.difference is not None:
+        """Decide the request again, until a decision differs."""
+        if self.decider is None or self.difference is not None:
             return
-        ours = decide(self.policy, self.state, entry.group, record.flag("proposed"), entry.cost)
+        proposed = record.flag("proposed")
+        ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
         if ours.accepted != entry.accepted:
             self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
-        elif entry.outcome is not None or not self.policy.labelled:
-            self.state = advance(self.policy, self.state, ours, entry.outcome)
+        elif entry.outcome is not None and self.decider_labelled:
+            self.decider.observe(ours, outcome=entry.outcome)
 
     def _tally(self, entry: _Entry) -> None:
         self.decisions += 1
@@ -265,9 +318,15 @@ def _agreed(name: str, given: Any, of_policy: Any) -> Any:
     return of_policy
 
 
-def _check_points(horizon: int | None, checkpoints: tuple[int, ...]) -> None:
-    if horizon is not None and not (is_whole(horizon) and horizon >= 1):
-        raise InvalidValueError(f"horizon must be a whole number of at least 1, got {horizon!r}")
+def _check_points(horizon: int | None, period: int | None, checkpoints: tuple[int, ...]) -> None:
+    if period is not None and (horizon is not None or checkpoints):
+        raise InvalidValueError(
+            f"a period of {period!r} goes with neither a horizon nor checkpoints: in periods "
+            "counters go on, in windows they begin again"
+        )
+    for name, number in (("horizon", horizon), ("period", period)):
+        if number is not None and not (is_whole(number) and number >= 1):
+            raise InvalidValueError(f"{name} must be a whole number of at least 1, got {number!r}")
     for point in checkpoints:
         if not is_whole(point) or point < 1 or point > (horizon or point):
             most = "" if horizon is None else f" to the horizon {horizon}"
