@@ -102,12 +102,12 @@ def compare(
     streams = _streams(prop, inputs, period, periods, runs, seed, log, format)
     with progress_bar("comparing") as progress:
         found = compare_policies(policies, streams, progress=progress)
-    if plot is not None:
-        plot_periods(found, plot)
     if as_json:
         print_json(found.to_dict() | {"seed": None if log else seed, "log": log})
     else:
         print_comparison(found, f"recorded in {log}" if log else f"seed {seed}")
+    if plot is not None:
+        plot_periods(found, plot)
 
 
 def _streams(

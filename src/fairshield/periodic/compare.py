@@ -62,7 +62,8 @@ class Share:
         n, p = len(flags), float(np.all(flags, axis=1).mean())
         centre, width = (p + _Z**2 / (2 * n)), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
         scale = 1 + _Z**2 / n
-        return Share(p, max((centre - width) / scale, 0.0), min((centre + width) / scale, 1.0))
+        # At 0 and 1 an end of the interval is the share itself, up to rounding.
+        return Share(p, min((centre - width) / scale, p), max((centre + width) / scale, p))
 
 
 @dataclass(frozen=True)
