@@ -29,6 +29,7 @@ from benchmarks.measure import (
     peak_megabytes,
     side_by_side,
 )
+from benchmarks.periodic import exact_periodic, period_starts, periodic_runs
 from fairshield.simulate import simulate
 from fairshield.synthesis.problem import make_problem
 from fairshield.synthesis.solver import solve
@@ -208,6 +209,9 @@ SECTIONS = (
     artefact_size,
     decisions,
     verification,
+    period_starts,
+    exact_periodic,
+    periodic_runs,
     start_up,
 )
 

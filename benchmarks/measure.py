@@ -16,6 +16,14 @@ import fairshield as fs
 
 HERE = Path(__file__).parent
 UNIFORM = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+SKEWED = fs.InputModel.from_table(
+    {
+        ("a", True, 1.0): 0.2,
+        ("a", False, 1.0): 0.125,
+        ("b", True, 1.0): 0.4,
+        ("b", False, 1.0): 0.275,
+    }
+)
 TEN_LEVELS = fs.InputModel.from_table(
     {(g, r, 0.05 * (i + 1)): 0.025 for g in "ab" for r in (False, True) for i in range(10)}
 )

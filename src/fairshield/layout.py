@@ -16,7 +16,7 @@ acceptances in the short group.  Synthesis keeps one layer, as **blocks** of equ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import comb
 from typing import NamedTuple
 
@@ -164,6 +164,12 @@ class Layout:
     def n_states(self) -> int:
         """States visited by a whole backward induction, all layers together."""
         return comb(self.horizon + 5, 5) if self.labelled else comb(self.horizon + 4, 4)
+
+
+@lru_cache(64)
+def layout_of(horizon: int, labelled: bool) -> Layout:
+    """The layout, whose tables are worked out once for all problems of this size."""
+    return Layout(horizon, labelled)
 
 
 def _count_up(lengths: Ints) -> Ints:

@@ -16,7 +16,7 @@ from fairshield.artifact import read_artifact, write_artifact
 from fairshield.counts import Counts, Group, GroupCount, is_whole
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
-from fairshield.layout import Layout
+from fairshield.layout import Layout, layout_of
 from fairshield.rows import RowReader, RowTable, SalvagingReader
 from fairshield.spec import Property, property_from_dict
 from fairshield.structure import check_tables
@@ -88,7 +88,7 @@ class Policy:
     @cached_property
     def layout(self) -> Layout:
         """How states map to rows."""
-        return Layout(self.horizon, self.labelled)
+        return layout_of(self.horizon, self.labelled)
 
     @cached_property
     def reader(self) -> RowReader:

@@ -16,7 +16,7 @@ from fairshield.counts import Counts, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
-from fairshield.layout import Layout
+from fairshield.layout import layout_of
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
@@ -109,7 +109,7 @@ def synthesize(
             f"best_effort is for one window, and further={further} plans beyond it: leave one out"
         )
     _check_backend(backend, planned)
-    layout = Layout(planned, prop.relevant_outcome is not None)
+    layout = layout_of(planned, prop.relevant_outcome is not None)
     check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)

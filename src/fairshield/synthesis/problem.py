@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, InputTable
-from fairshield.layout import Layout, Rows
+from fairshield.layout import Layout, Rows, layout_of
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
@@ -197,7 +197,7 @@ def make_problem(
         prop=prop,
         terminal=prop if terminal is None else terminal,
         table=table,
-        layout=Layout(horizon, labelled),
+        layout=layout_of(horizon, labelled),
         start=(start[a], start[b]),
         checkpoints=checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),

@@ -152,7 +152,7 @@ class _Induction:
         layers = t_from - t_to
         jobs = self._split(t_from, layers)
         seconds = self._share_out(pool, work, jobs, t_from - 1, layers)
-        if len(seconds) == self.workers:
+        if 1 < len(seconds) == self.workers:
             # Whoever was slow, for whatever reason, gets less of the next pass.
             self.pace *= np.sqrt(seconds.mean() / np.maximum(seconds, 1e-9))
 

@@ -1,0 +1,162 @@
+"""Figures of periodic shields: planning at the start of a period, whole runs, costs."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+import fairshield as fs
+from benchmarks.measure import SKEWED, Figure, in_new_process
+from fairshield.periodic.compare import make_policies
+from fairshield.periodic.policies import Dynamic, PeriodicPolicy, Perpetual
+from fairshield.periodic.runs import Outcome, Streams, decide_runs
+
+DP, EQ_OPP = fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1")
+PERIOD, PERIODS = 50, 10
+
+
+def starts(prop: fs.Property, inputs: fs.InputModel, periods: int, runs: int) -> list[fs.Counts]:
+    """Counters that Dynamic shields hold after so many periods."""
+    rng = np.random.default_rng(1)
+    policy = Dynamic(prop, inputs, PERIOD)
+    streams = Streams.drawn(prop, inputs, period=PERIOD, periods=periods, runs=runs, rng=rng)
+    ends = decide_runs(policy, streams).ends[:, -1].tolist()
+    return [fs.Counts({"a": (n_a, k_a), "b": (n_b, k_b)}) for n_a, k_a, n_b, k_b in ends]
+
+
+def planning_times(policy: PeriodicPolicy, counts: list[fs.Counts]) -> tuple[float, float]:
+    """Median and 99th percentile of planning a period, in milliseconds."""
+    policy.window(counts[0], 1)
+    times = []
+    for start in counts:
+        begin = time.perf_counter()
+        policy.window(start, 1)
+        times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times), float(np.quantile(times, 0.99))
+
+
+def period_starts() -> Iterator[Figure]:
+    """What planning a period takes, from counters that occur."""
+    dynamic = Dynamic(DP, SKEWED, PERIOD)
+    early, late = starts(DP, SKEWED, 1, 400), starts(DP, SKEWED, 40, 25) * 16
+    median, tail = planning_times(dynamic, early)
+    later, _ = planning_times(dynamic, late)
+    yield Figure(
+        "Dynamic, DP T = 50, re-synthesis",
+        f"{median:.2f} ms, p99 {tail:.2f} ms",
+        "≤ 1 ms, p99 ≤ 3 ms",
+        median <= 1.0 and tail <= 3.0,
+        f"after 40 periods {later:.2f} ms",
+    )
+    labelled = fs.InputModel.agnostic({"a": 0.325, "b": 0.675})
+    median, tail = planning_times(
+        Dynamic(EQ_OPP, labelled, PERIOD), starts(EQ_OPP, labelled, 3, 60)
+    )
+    yield Figure(
+        "Dynamic, EqOpp T = 50, re-synthesis",
+        f"{median:.1f} ms, p99 {tail:.1f} ms",
+        "≤ 10 ms",
+        median <= 10.0,
+    )
+    median, tail = planning_times(Perpetual(DP, SKEWED, PERIOD), early[:200])
+    later, _ = planning_times(Perpetual(DP, SKEWED, PERIOD), late[:200])
+    yield Figure(
+        "Perpetual, DP T = 50, lookahead 2, a period",
+        f"{median:.1f} ms, p99 {tail:.1f} ms",
+        "≤ 60 ms",
+        median <= 60.0,
+        f"after 40 periods {later:.1f} ms",
+    )
+
+
+EXACT = """
+import time, fairshield as fs
+from benchmarks.measure import SKEWED
+def resident(field):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+def make():
+    checkpoints = range(50, 500, 50)
+    return fs.synthesize(fs.DemographicParity("0.1"), SKEWED, horizon=500, checkpoints=checkpoints)
+fs.synthesize(fs.DemographicParity("0.1"), SKEWED, horizon=260)
+begin = time.perf_counter()
+policy = make()
+print(time.perf_counter() - begin, resident("VmHWM"), policy.expected_cost)
+"""
+
+
+def exact_periodic() -> Iterator[Figure]:
+    """All decisions of ten periods at once."""
+    seconds, peak, cost = min(tuple(map(float, in_new_process(EXACT).split())) for _ in range(3))
+    yield Figure(
+        "Exact, DP T = 50 × 10 periods, synthesis",
+        f"{seconds:.2f} s, process {peak:.0f} MB",
+        "≤ 4 s, ≤ 1 GB",
+        seconds <= 4 and peak <= 1000,
+        f"expected cost {cost:.4f}",
+    )
+
+
+def periodic_runs() -> Iterator[Figure]:
+    """A thousand runs of ten periods with all five shields, and what they cost."""
+    rng = np.random.default_rng(0)
+    streams = Streams.drawn(DP, SKEWED, period=PERIOD, periods=PERIODS, runs=1000, rng=rng)
+    policies = make_policies(DP, SKEWED, period=PERIOD, periods=PERIODS)
+    outcomes: dict[str, Outcome] = {}
+    taken: dict[str, float] = {}
+    for name, policy in policies.items():
+        begin = time.perf_counter()
+        outcomes[name] = decide_runs(policy, streams, progress=_Progress(name))
+        taken[name] = time.perf_counter() - begin
+    total = sum(taken.values())
+    yield Figure(
+        "1000 runs × 10 periods × 50, all five shields, DP",
+        f"{total:.0f} s",
+        "≤ 60 s",
+        total <= 60,
+        ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken.items()),
+    )
+    costs = {name: outcome.costs.sum(axis=1) for name, outcome in outcomes.items()}
+    ratio, error = _ratio(costs["perpetual"], costs["dynamic"])
+    yield Figure(
+        "cost of Perpetual against Dynamic, 1000 runs",
+        f"{ratio:.4f} ± {error:.4f}×",
+        "≤ 1.05×",
+        ratio <= 1.05,
+        ", ".join(
+            f"{name} {cost.mean():.3f} ± {cost.std(ddof=1) / np.sqrt(len(cost)):.3f}"
+            for name, cost in costs.items()
+        ),
+    )
+    fair = {name: 100 * outcome.fair.all(axis=1).mean() for name, outcome in outcomes.items()}
+    yield Figure(
+        "Exact and Perpetual fair at every period end, 1000 runs",
+        f"{fair['exact']:.1f} % and {fair['perpetual']:.1f} %",
+        "100 %",
+        min(fair["exact"], fair["perpetual"]) == 100,
+        ", ".join(f"{name} {share:.1f} %" for name, share in fair.items()),
+    )
+
+
+def _ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """Ratio of means over the same runs, and its standard error (delta method)."""
+    ratio = ours.mean() / theirs.mean()
+    residuals = ours - ratio * theirs
+    return float(ratio), float(residuals.std(ddof=1) / np.sqrt(len(ours)) / theirs.mean())
+
+
+class _Progress:
+    """Tenths on standard error, as the work goes on."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._shown = name, -1
+
+    def __call__(self, share: float) -> None:
+        if int(10 * share) > self._shown:
+            self._shown = int(10 * share)
+            end = "\n" if self._shown == 10 else "\r"
+            print(f"  {self._name}: {10 * self._shown} %", end=end, file=sys.stderr, flush=True)
