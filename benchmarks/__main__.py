@@ -29,7 +29,7 @@ from benchmarks.measure import (
     peak_megabytes,
     side_by_side,
 )
-from benchmarks.periodic import exact_periodic, period_starts, periodic_runs
+from benchmarks.periodic import certificates, exact_periodic, period_starts, periodic_runs
 from fairshield.simulate import simulate
 from fairshield.synthesis.problem import make_problem
 from fairshield.synthesis.solver import solve
@@ -212,6 +212,7 @@ SECTIONS = (
     period_starts,
     exact_periodic,
     periodic_runs,
+    certificates,
     start_up,
 )
 

@@ -160,3 +160,34 @@ class _Progress:
             self._shown = int(10 * share)
             end = "\n" if self._shown == 10 else "\r"
             print(f"  {self._name}: {10 * self._shown} %", end=end, file=sys.stderr, flush=True)
+
+
+def certificates() -> Iterator[Figure]:
+    """How many counters have a certificate, of those that can be kept fair at all."""
+    for bound, least in (("0.1", 0.98), ("0.2", 1.0)):
+        prop, ahead, people = fs.DemographicParity(bound), 70, 30
+        total = people + ahead
+        always = fs.synthesize(prop, SKEWED, horizon=total, checkpoints=range(1, total))
+        sustained = fs.Sustained(prop)
+        fair = kept = certified = 0
+        for at in _counters(people):
+            counts = fs.Counts({"a": at[:2], "b": at[2:]})
+            if prop.holds(counts):
+                fair += 1
+                kept += always.guarantees(counts, at[0] + at[2])
+                certified += sustained.holds(counts)
+        yield Figure(
+            f"certified, of counters of ≤ {people} people that can be kept fair, κ = {bound}",
+            f"{certified:,} of {kept:,}",
+            f"≥ {least:.0%}",
+            certified >= least * kept,
+            f"{fair:,} are fair",
+        )
+
+
+def _counters(people: int) -> Iterator[tuple[int, int, int, int]]:
+    for t in range(1, people + 1):
+        for n_a in range(t + 1):
+            for k_a in range(n_a + 1):
+                for k_b in range(t - n_a + 1):
+                    yield n_a, k_a, t - n_a, k_b
