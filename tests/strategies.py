@@ -201,6 +201,8 @@ class Spec(NamedTuple):
     horizon: int
     start: fs.Counts
     checkpoints: tuple[int, ...]
+    further: int = 0
+    terminal: fs.Property | None = None
 
     def synthesize(self, **options: Any) -> fs.Policy:
         """The policy, or the error."""
@@ -210,6 +212,8 @@ class Spec(NamedTuple):
             horizon=self.horizon,
             start=self.start,
             checkpoints=self.checkpoints,
+            further=self.further,
+            terminal=self.terminal,
             **options,
         )
 
@@ -232,6 +236,24 @@ def starts(draw: st.DrawFn, most: int = 5) -> fs.Counts:
         return fs.Counts.zero(GROUPS)
     seen = {g: draw(st.integers(0, most)) for g in GROUPS}
     return fs.Counts({g: (n, draw(st.integers(0, n))) for g, n in seen.items()})
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Spec:
+    """Specifications that look beyond their horizon, often to a certificate at the end."""
+    rates = st.one_of(
+        *(
+            st.builds(
+                kind, st.fractions("1/8", "1/2", max_denominator=8), min_support=st.integers(0, 2)
+            )
+            for kind in (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
+        )
+    )
+    spec = draw(specs(rates, horizons=(1, 4), max_levels=2, checkpointed=False))
+    further = draw(st.integers(0, 4))
+    points = draw(st.sets(st.integers(1, spec.horizon + further), max_size=2))
+    terminal = draw(st.sampled_from([None, fs.Sustained(spec.prop)]))
+    return spec._replace(checkpoints=tuple(points), further=further, terminal=terminal)
 
 
 def _checkpoints(horizon: int) -> st.SearchStrategy[tuple[int, ...]]:

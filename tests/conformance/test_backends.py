@@ -27,6 +27,7 @@ from strategies import (
     labelled_properties,
     mendable_properties,
     plain_properties,
+    plans,
     positions,
     specs,
 )
@@ -97,6 +98,13 @@ class BackendConformance:
     @shared_fixture
     @given(spec=specs(mendable_properties, horizons=(3, 7), checkpointed=True))
     def test_checkpoints_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
+        solved_as_by_the_reference(solve, spec)
+
+    @shared_fixture
+    @given(spec=plans())
+    def test_plans_beyond_the_horizon_are_solved_as_by_the_reference(
+        self, solve: Solve, spec: Spec
+    ) -> None:
         solved_as_by_the_reference(solve, spec)
 
     @settings(shared_fixture, max_examples=30)

@@ -274,3 +274,48 @@ def test_more_cost_levels_than_two_bytes_count() -> None:
             decision = one.decide(group, proposed=proposed, cost=0.1999)
             batch = many.decide_many([group], [proposed], 0.1999)
             assert batch.accepted.tolist() == [decision.accepted]
+
+
+# Plans beyond the horizon -------------------------------------------------------------------
+
+
+def test_a_plan_is_the_beginning_of_the_longer_policy(even: fs.InputModel) -> None:
+    short = fs.synthesize(PARITY, even, horizon=6, further=6)
+    long = fs.synthesize(PARITY, even, horizon=12, checkpoints=[6])
+    assert short.expected_cost == long.expected_cost
+    assert short.rows.cuts.shape[0] == short.layout.n_rows < long.layout.n_rows
+    np.testing.assert_array_equal(short.rows.cuts, long.rows.cuts[: short.layout.n_rows])
+    assert short.due == (6,)
+    assert long.due == (6, 12)
+
+
+def test_the_end_of_a_plan_may_be_held_to_more(even: fs.InputModel) -> None:
+    free = fs.synthesize(PARITY, even, horizon=6, further=6)
+    certified = fs.synthesize(PARITY, even, horizon=6, further=6, terminal=fs.Sustained(PARITY))
+    assert certified.expected_cost >= free.expected_cost
+
+
+def test_the_cost_to_go_of_a_plan_is_that_of_the_whole_plan(even: fs.InputModel) -> None:
+    policy = fs.synthesize(PARITY, even, horizon=6, further=6, terminal=fs.Sustained(PARITY))
+    assert cost_to_go(policy, policy.start, 0) == pytest.approx(policy.expected_cost)
+    lone = fs.Counts({"a": (1, 1), "b": (1, 1)})
+    assert cost_to_go(policy, lone, 2) < math.inf
+    assert cost_to_go(policy, fs.Counts({"a": (3, 3), "b": (3, 0)}), 6) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"further": -1}, "further must be a whole number of at least 0, got -1"),
+        ({"further": 2.5}, "further must be a whole number"),
+        ({"further": 2, "spread": 2.0}, "further=2 plans beyond it"),
+        ({"further": 2, "best_effort": True}, "further=2 plans beyond it"),
+        ({"further": 2, "checkpoints": [9]}, "from 1 to the horizon 8, got 9"),
+        ({"terminal": fs.EqualOpportunity("0.1")}, "must count the same people"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(
+    options: dict[str, Any], message: str, even: fs.InputModel
+) -> None:
+    with pytest.raises(fs.InvalidValueError, match=message):
+        fs.synthesize(PARITY, even, horizon=6, **options)
