@@ -303,6 +303,7 @@ def _draw_by_period(axes: Any, comparison: PeriodicComparison, colours: dict[str
         axes.errorbar(at, np.maximum(values, 1e-3), yerr=errors, color=colours[row.name], lw=1.6,
                       marker="o", ms=4, capsize=2, label=row.name)  # fmt: skip
     axes.set_yscale("log")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("period")
     axes.set_title("cost by period (logarithmic)", loc="left", size=11, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
