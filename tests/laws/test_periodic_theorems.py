@@ -176,24 +176,28 @@ def since(start: fs.Counts, now: fs.Counts) -> Counters:
     return Counters(*(x - y for x, y in zip(as_counters(now), then, strict=True)))
 
 
-@given(differences(), histories(), st.integers(1, 6))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("least", [0, 3])
+@pytest.mark.parametrize(("bound", "period"), [("1/3", 1), ("1/2", 3), ("2/3", 6)])
 def test_enough_history_is_what_the_paper_assumes(
-    prop: fs.Property, start: fs.Counts, period: int
+    kind: type, least: int, bound: str, period: int
 ) -> None:
-    """Every continuation is looked at, in fractions."""
-    (n_a, k_a), (n_b, k_b) = start.values()
-    bias = abs(Fraction(k_a, n_a) - Fraction(k_b, n_b))
-    counted = [period] if prop.relevant_outcome is None else range(period + 1)
-    paper = all(
-        Fraction(1, n_a + m) + Fraction(1, n_b + both - m) <= prop.bound + bias
-        for both in counted
-        for m in range(both + 1)
-    )
-    binds = min(n_a, n_b) >= prop.min_support
-    expected = paper and bias <= prop.bound and binds
+    """Every continuation of every small history is looked at, in fractions."""
+    prop = kind(bound, min_support=least)
     condition = EnoughHistory(prop, period)
-    assert bool(condition.certain(as_counters(start), NOTHING, period)) == expected
-    assert condition.possible(as_counters(start), NOTHING, period) == expected
+    counted = [period] if prop.relevant_outcome is None else range(period + 1)
+    some = [(n, k) for n in range(1, 8) for k in range(n + 1)]
+    for (n_a, k_a), (n_b, k_b) in product(some, some):
+        bias = abs(Fraction(k_a, n_a) - Fraction(k_b, n_b))
+        paper = all(
+            Fraction(1, n_a + m) + Fraction(1, n_b + both - m) <= prop.bound + bias
+            for both in counted
+            for m in range(both + 1)
+        )
+        expected = paper and bias <= prop.bound and min(n_a, n_b) >= least
+        start = Counters(n_a, k_a, n_b, k_b)
+        assert bool(condition.certain(start, NOTHING, period)) == expected
+        assert condition.possible(start, NOTHING, period) == expected
 
 
 @settings(max_examples=200)
