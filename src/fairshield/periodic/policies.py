@@ -357,6 +357,10 @@ class Dynamic(PeriodicPolicy):
             return EnoughHistory(self.prop, self.period)
         return None
 
+    def admits(self, start: Counts) -> bool:
+        condition = self.condition
+        return condition is None or bool(condition.certain(counters(start), NOTHING, self.period))
+
     @cached_property
     def _first(self) -> Policy:
         return self._planned(self.start)

@@ -30,6 +30,7 @@ from fairshield.records import Flag
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.spec import Property
+from fairshield.synthesis import checked_start
 
 Inputs = InputModel | InputSchedule
 State = PeriodicState | Mapping[str, Any]
@@ -140,10 +141,11 @@ class PeriodicShield:
     @property
     def guarantee(self) -> Guarantee:
         """What is guaranteed right now, and on what grounds."""
+        plan = None if self._over else self._now().window.policy
+        # Only now: a condition on the start of a period is checked when the period begins.
         history, condition, policy = self._history, self._condition, self.policy
         held = history.broken_at is None
         certain = held and self._condition_certain()
-        plan = None if self._over else self._now().window.policy
         sure = self._guaranteed(certain)
         further = plan.further if plan is not None and plan.terminal is not None else None
         until = None if further is None else (self._completed + 1) * self.period + further
@@ -183,7 +185,9 @@ class PeriodicShield:
         if self._condition is None:
             return True
         start, gained = counters(self._start), Counters(*self._gained())
-        return bool(self._condition.certain(start, gained, self.remaining))
+        # Who awaits an outcome may yet be counted.
+        left = self.remaining + (self.pending is not None)
+        return bool(self._condition.certain(start, gained, left))
 
     def _gained(self) -> tuple[int, int, int, int]:
         """Counters since the start of the period."""
@@ -307,15 +311,32 @@ class PeriodicShield:
                 f"this one has {policy.fingerprint!r}): resume with the property, inputs, period "
                 "and options that the run began with"
             )
-        if state.decided > self.period or (policy.last or state.completed) < state.completed:
+        start, counts = (checked_start(policy.inputs, c) for c in (state.start, state.counts))
+        if not self._fits(state, start, counts):
             raise InvalidValueError(
-                f"{state.completed} periods and {state.decided} decisions do not fit periods of "
-                f"{self.period} decisions"
+                f"{state.completed} periods and {state.decided} decisions do not lead to {counts} "
+                f"in periods of {self.period} decisions: use what shield.state returned"
             )
         self._completed, self._decided = state.completed, state.decided
-        self._start, self._history = state.start, state.history
-        if not self._over:
-            self._plan = _Plan.resumed(policy.window(state.start, state.completed), state)
+        self._start, self._history = start, state.history
+        # A period that has not begun begins with the next decision.
+        if state.decided:
+            self._plan = _Plan.resumed(policy.window(start, state.completed), state)
+
+    def _fits(self, state: PeriodicState, start: Counts, counts: Counts) -> bool:
+        """Whether a run can have got where ``state`` says it is."""
+        last, waiting = self.policy.last, state.pending is not None
+        if last is not None and state.completed >= last:
+            in_time = state.completed == last and state.decided == 0
+        else:
+            in_time = state.decided < self.period + waiting
+        begun = state.decided > 0 or (start == counts and not waiting)
+        before, most = _seen(start) - _seen(self.policy.start), state.completed * self.period
+        return in_time and begun and (before <= most if self.policy.labelled else before == most)
+
+
+def _seen(counts: Counts) -> int:
+    return sum(count.seen for count in counts.values())
 
 
 class _Plan:

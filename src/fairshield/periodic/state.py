@@ -113,7 +113,9 @@ class PeriodicState:
                 certificate=None if held is None else Certificate.from_dict(held),
                 fingerprint=str(data["policy"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except InvalidValueError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InvalidValueError(
                 f"not the state of a periodic shield ({error!r}): use what shield.state.to_dict() "
                 "returned"
