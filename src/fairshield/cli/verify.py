@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fairshield.cli.options import examples, json_option, policy_argument
-from fairshield.cli.output import print_json, progress_bar
+from fairshield.cli.output import number_of, print_json, progress_bar
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.periodic import Guarantee, PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
@@ -98,7 +98,7 @@ def _scope(policy: PeriodicPolicy, periods: int) -> str:
     every = f"{policy.prop} after every {policy.period} decisions, {policy.title}"
     if policy.last is not None:
         return f"{every}, all {policy.last} periods"
-    return f"{every}, {'for ever' if policy.unconditional else f'{periods} periods'}"
+    return f"{every}, {'for ever' if policy.unconditional else number_of(periods, 'period')}"
 
 
 def _grounds(policy: Policy | PeriodicPolicy, found: Verification) -> Guarantee | None:
