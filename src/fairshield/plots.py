@@ -230,7 +230,7 @@ def _save_small(figure: Any, path: Path, dpi: int) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=dpi, facecolor="white")
     image = Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE)
-    image.save(path, optimize=True)
+    image.save(path, format="PNG", optimize=True)
 
 
 def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) -> None:
@@ -307,7 +307,8 @@ def _draw_by_period(axes: Any, comparison: PeriodicComparison, colours: dict[str
     axes.set_xlabel("period")
     axes.set_title("cost by period (logarithmic)", loc="left", size=11, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    if len(comparison.rows) > 1:
+        axes.legend(frameon=False, fontsize=9)
 
 
 def _name_rows(axes: Any, rows: Sequence[Row]) -> None:

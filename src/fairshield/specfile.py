@@ -98,6 +98,8 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         dropped |= set(RECORDED_KEYS)
     if "inputs" in changes:
         dropped |= set(AGNOSTIC_KEYS)
+    if "period" in changes:
+        dropped |= {*WINDOW_KEYS} - {"start"}
     if "periodic" in changes:
         dropped |= {*WINDOW_KEYS, *PERIODIC_KEYS} - {"start", "period"}
     return {key: value for key, value in data.items() if key not in dropped} | dict(changes)
@@ -109,7 +111,7 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def parse_spec(data: Mapping[str, Any]) -> Spec:
     """The specification that these words describe."""
     prop = parse_property(data)
-    _refuse(data, PERIODIC_KEYS, "goes with periodic, as in periodic = 'dynamic'")
+    _refuse(data, PERIODIC_KEYS, f"goes with periodic: say which, of {', '.join(_kinds())}")
     if "horizon" not in data:
         raise InvalidValueError(
             "no horizon: say after how many decisions the property must hold, as in horizon = 100"
@@ -127,28 +129,53 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
 
 def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
     """The periodic policy that these words describe."""
-    kind, kinds = data.get("periodic"), PeriodicPolicy.kinds()
-    if kind not in kinds:
-        raise InvalidValueError(f"periodic must be one of {', '.join(kinds)}, got {kind!r}")
-    _refuse(data, {*WINDOW_KEYS} - {"start"}, "goes with one window, not with periods")
-    if "period" not in data:
-        raise InvalidValueError(
-            "no period: say after every how many decisions the property must hold, as in "
-            "period = 50"
-        )
-    cls = kinds[kind]
-    takes = {f.name for f in fields(cls)}
-    _refuse(data, {*PERIODIC_KEYS} - {"periodic"} - takes, f"does not go with periodic = {kind!r}")
+    kind = data.get("periodic")
+    if not isinstance(kind, str) or kind not in _kinds():
+        raise InvalidValueError(f"periodic must be one of {', '.join(_kinds())}, got {kind!r}")
+    period, cls = parse_period(data), _kinds()[kind]
+    takes = [f.name for f in fields(cls) if f.name in PERIODIC_KEYS]
+    _refuse(
+        data,
+        (key for key in PERIODIC_KEYS if key not in ("periodic", *takes)),
+        f"does not go with periodic = {kind!r}, which takes {' and '.join(takes)}: leave it out",
+    )
     if kind == "exact" and "periods" not in data:
         raise InvalidValueError(
             "no periods: an exact periodic policy needs their number, as in periods = 10"
         )
     inputs = parse_inputs(data)
-    options = {key: data[key] for key in takes & {*PERIODIC_KEYS} - {"period"} if key in data}
+    options = {key: data[key] for key in takes if key in data} | parse_bounds(data)
     start = parse_start(data, inputs.groups)
     if start is not None:
         options["start"] = start
-    return cls(parse_property(data), inputs, data["period"], **options)
+    return cls(parse_property(data), inputs, **{**options, "period": period})
+
+
+def parse_period(data: Mapping[str, Any]) -> int:
+    """The length of a period, where there are periods instead of a window."""
+    why = "goes with one window, not with periods, where counters go on: leave out one of the two"
+    _refuse(data, (key for key in WINDOW_KEYS if key != "start"), why)
+    if "period" not in data:
+        raise InvalidValueError(
+            "no period: say after every how many decisions the property must hold, as in "
+            "period = 50"
+        )
+    period: int = data["period"]
+    return period
+
+
+def parse_bounds(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Welfare bounds, if given: two rates, or how to choose them."""
+    if "bounds" not in data:
+        return {}
+    bounds = data["bounds"]
+    two = isinstance(bounds, (list, tuple)) and len(bounds) == 2
+    if not two and bounds not in ("centred", "cheapest"):
+        raise InvalidValueError(
+            "bounds must be two rates, as in bounds = ['0.4', '0.6'], or 'centred' or 'cheapest', "
+            f"got {bounds!r}"
+        )
+    return {"bounds": bounds}
 
 
 def parse_property(data: Mapping[str, Any]) -> Property:
@@ -263,6 +290,10 @@ def _score(record: Record) -> float:
 
 
 # Checks -------------------------------------------------------------------------------------
+
+
+def _kinds() -> dict[str, type[PeriodicPolicy]]:
+    return PeriodicPolicy.kinds()
 
 
 def _property_keys() -> tuple[str, ...]:

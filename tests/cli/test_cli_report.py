@@ -128,7 +128,7 @@ def test_a_simulation_of_other_inputs_claims_no_expected_cost(command: Any, plai
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--windows", "0"], "at least 1, got 0"),
+        (["--windows", "0"], "0 is not in the range x>=1"),
         (["--windows", "9999999999999"], "out of memory"),
         (["--seed", "-1"], "not in the range"),
         (["--groups", "c=0.5,d=0.5"], "('c', 'd')"),

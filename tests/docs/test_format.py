@@ -13,6 +13,14 @@ import pytest
 
 import fairshield as fs
 from fairshield.artifact import FORMAT_VERSION
+from fairshield.periodic import (
+    Dynamic,
+    ExactPeriodic,
+    PeriodicPolicy,
+    Perpetual,
+    StaticBounded,
+    StaticFair,
+)
 from fairshield.runtime.step import verdict
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
@@ -145,3 +153,44 @@ def assert_read_alike(policy: fs.Policy, reader: dict[str, Any], tmp_path: Path)
         assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(*at)
         for request in product((0, 1), (False, True), costs):
             assert reader["decide"](*file, *at, *request) == verdict(policy, *at, *request)[0]
+
+
+PERIODIC = [
+    StaticFair(fs.DemographicParity("0.3"), MODELS["one level"], 4),
+    StaticBounded(fs.EqualOpportunity("1/3"), MODELS["two levels"], 4),
+    ExactPeriodic(fs.DemographicParity("0.3"), MODELS["two levels"], 2, periods=2),
+    Dynamic(fs.DemographicParity("0.3"), MODELS["one level"], 4),
+    Perpetual(fs.EqualOpportunity("1/3"), MODELS["one level"], 4),
+]
+
+
+@pytest.mark.parametrize("policy", PERIODIC, ids=lambda policy: policy.kind)
+def test_periodic_files_are_as_the_page_says(
+    policy: PeriodicPolicy, reader: dict[str, Any], tmp_path: Path
+) -> None:
+    policy.save(tmp_path / "periodic.shield")
+    header, arrays = reader["read"]((tmp_path / "periodic.shield").read_bytes())
+    section = PAGE.split("### Periodic policies")[1].split("### Deciding")[0]
+    assert set(header) == {*re.findall(r"^\* `(\w+)`", section, re.MULTILINE), "arrays"}
+    facts = header["periodic"]
+    assert all(f"`{word}`" in section for word in [*facts, *facts["options"], policy.kind])
+    assert (facts["kind"], facts["period"]) == (policy.kind, policy.period)
+    if header["policy"] is None:
+        assert (arrays, policy.tables) == ({}, None)
+        return
+    assert policy.tables is not None
+    ends = list(range(policy.period, header["policy"]["horizon"], policy.period))
+    assert header["policy"]["checkpoints"] == ends
+    file = header["policy"], arrays
+    for at in states(policy.tables):
+        for request in product((0, 1), (False, True), (0.2, 1.0, 2.0)):
+            assert (
+                reader["decide"](*file, *at, *request) == verdict(policy.tables, *at, *request)[0]
+            )
+
+
+def test_a_perpetual_plan_is_as_the_page_says() -> None:
+    policy = Perpetual(fs.DemographicParity("0.3"), MODELS["one level"], 4, lookahead=3)
+    plan, _ = policy.window(policy.start, 0).policy.to_artifact()
+    assert (plan["horizon"], plan["further"], plan["checkpoints"]) == (4, 8, [4, 8])
+    assert plan["terminal"] == {"kind": "sustained", "of": policy.prop.to_dict()}

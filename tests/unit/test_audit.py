@@ -10,11 +10,19 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Request, Spec, labelled_properties, properties, requests, specs, starts
 
 import fairshield as fs
+from fairshield.periodic import (
+    Dynamic,
+    ExactPeriodic,
+    PeriodicPolicy,
+    PeriodicShield,
+    Perpetual,
+    StaticFair,
+)
 from fairshield.records import Record, read_records
 
 PARITY = fs.DemographicParity("0.1")
@@ -357,3 +365,119 @@ def test_auditing_needs_no_compiler() -> None:
         assert fs.audit(prop, log, policy=policy).holds
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Periods ------------------------------------------------------------------------------------
+
+EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+PERIODIC = [
+    StaticFair(fs.DemographicParity("0.25"), EVEN, 3),
+    Dynamic(fs.EqualOpportunity("0.25"), EVEN, 3),
+    ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 3, periods=4),
+    Perpetual(fs.DemographicParity("0.25"), EVEN, 3, start=fs.Counts({"a": (4, 2), "b": (4, 2)})),
+]
+
+
+def periodic_log(policy: PeriodicPolicy, stream: list[Request]) -> list[dict[str, Any]]:
+    """Decisions of a run."""
+    lines, shield = [], PeriodicShield(policy)
+    for request in stream:
+        decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
+        if policy.labelled:
+            shield.observe(decision, outcome=request.outcome)
+        lines.append(logged(decision, request.outcome if policy.labelled else None))
+    return lines
+
+
+@given(properties, plain_logs(), starts(), st.integers(1, 5))
+def test_counters_go_on_from_period_to_period(
+    prop: fs.Property, log: list[Any], start: fs.Counts, period: int
+) -> None:
+    report = fs.audit(prop, records_of(log), period=period, start=start)
+    ends = range(period, len(log) + 1, period)
+    totals = [recount(prop, start, log[:n]) for n in ends]
+    unfair = [
+        (i, n, period, counts)
+        for i, (n, counts) in enumerate(zip(ends, totals, strict=True))
+        if not prop.holds(counts)
+    ]
+    assert [(v.window, v.line, v.decided, v.counts) for v in report.violations] == unfair
+    complete = [window for window in report.windows if window.complete]
+    assert [window.counts for window in complete] == totals
+    assert len(report.windows) - len(complete) == bool(len(log) % period)
+    assert len(report.overruled_by_position) == min(len(log), period)
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(PERIODIC), st.lists(requests, max_size=12))
+def test_the_log_of_a_periodic_shield_is_derived_again(
+    policy: PeriodicPolicy, stream: list[Request]
+) -> None:
+    shield = PeriodicShield(policy)
+    report = fs.audit(policy.prop, records_of(periodic_log(policy, stream)), shield=shield)
+    assert report.difference is None
+    assert report.decisions == len(stream) == shield.decided
+    assert report.windows == () or report.windows[-1].counts == shield.counts
+    assert report.holds == (shield.state.history.unfair_at is None)
+    if policy.unconditional:
+        assert report.holds
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(PERIODIC), st.lists(requests, min_size=1, max_size=12), st.data())
+def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
+    policy: PeriodicPolicy, stream: list[Request], data: st.DataObject
+) -> None:
+    log = periodic_log(policy, stream)
+    at = data.draw(st.integers(0, len(log) - 1))
+    ours = log[at]["accepted"]
+    log[at] |= {"accepted": not ours, "overruled": log[at]["proposed"] == ours}
+    found = fs.audit(policy.prop, records_of(log), shield=PeriodicShield(policy)).difference
+    assert found is not None
+    assert (found.line, found.accepted, found.expected) == (at + 1, not ours, ours)
+
+
+def test_another_property_may_be_asked_of_a_periodic_log() -> None:
+    policy = PERIODIC[3]
+    log = periodic_log(policy, [Request(g, True, 1.0, True) for g in "abab" * 3])
+    report = fs.audit(fs.BoundedRates("0.4", "0.6"), records_of(log), shield=PeriodicShield(policy))
+    assert not report.holds
+    assert report.difference is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"period": 3, "horizon": 3}, "neither a horizon nor checkpoints: .* leave out one"),
+        ({"period": 3, "checkpoints": (2,)}, "neither a horizon nor checkpoints"),
+        ({"period": 0}, "period must be a whole number of at least 1, got 0"),
+        ({"period": 2.5}, "period must be a whole number of at least 1, got 2.5"),
+    ],
+)
+def test_periods_and_windows_do_not_mix(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(fs.InvalidValueError, match=sentence):
+        fs.audit(PARITY, people(("a", 1), ("b", 1)), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"period": 4}, "period 4 is not the policy's 3: leave it out"),
+        ({"groups": ("b", "a")}, "groups .* is not the policy's"),
+        ({"start": fs.Counts({"a": (1, 1), "b": (0, 0)})}, "start .* is not the policy's"),
+        ({"horizon": 3}, "neither a horizon nor checkpoints"),
+        ({"checkpoints": (1,)}, "neither a horizon nor checkpoints"),
+    ],
+)
+def test_what_contradicts_the_periodic_shield_is_refused(
+    options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(fs.InvalidValueError, match=sentence):
+        fs.audit(PARITY, [], shield=PeriodicShield(PERIODIC[0]), **options)
+
+
+def test_a_log_that_outlives_the_plan_names_its_line() -> None:
+    policy = ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 2, periods=1)
+    log = periodic_log(policy, [Request("a", True, 1.0, True)] * 2)
+    with pytest.raises(fs.InvalidValueError, match="line 3: all 1 periods of this run are over"):
+        fs.audit(policy.prop, records_of([*log, log[0]]), shield=PeriodicShield(policy))

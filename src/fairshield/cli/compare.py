@@ -21,15 +21,30 @@ from fairshield.cli.options import (
     property_options,
     reading,
     seed_option,
+    start_option,
 )
-from fairshield.cli.output import print_json, print_table, progress_bar
+from fairshield.cli.output import (
+    check_target,
+    number_of,
+    positions,
+    print_json,
+    print_table,
+    progress_bar,
+)
 from fairshield.cli.stream import blamed_on
-from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
-from fairshield.plots import plot_periods, require_matplotlib
+from fairshield.plots import plot_periods, require_matplotlib, tenths
 from fairshield.records import Format, format_of, open_lines, read_records
 from fairshield.spec import Property
-from fairshield.specfile import override, parse_inputs, parse_property, read_spec
+from fairshield.specfile import (
+    override,
+    parse_bounds,
+    parse_inputs,
+    parse_period,
+    parse_property,
+    parse_start,
+    read_spec,
+)
 
 
 @click.command(
@@ -57,6 +72,7 @@ from fairshield.specfile import override, parse_inputs, parse_property, read_spe
 )
 @bounds_option
 @lookahead_option
+@start_option
 @input_options
 @click.option(
     "--runs", metavar="N", type=click.IntRange(min=1), default=100, show_default=True,
@@ -92,13 +108,15 @@ def compare(
 
     if plot is not None:
         require_matplotlib()
+        check_target(plot)
     said = override({} if spec is None else read_spec(spec), given(words))
-    if "period" not in said:
-        raise InvalidValueError("no period: say how long periods are, as in --period 50")
+    period, periods = parse_period(said), said.get("periods", 10)
     prop, inputs = parse_property(said), parse_inputs(said)
-    period, periods = said["period"], said.get("periods", 10)
-    options = {key: said[key] for key in ("lookahead", "bounds") if key in said}
-    policies = make_policies(prop, inputs, period=period, periods=periods, kinds=shields, **options)
+    options = {"lookahead": said.get("lookahead", 2), **parse_bounds(said)}
+    policies = make_policies(
+        prop, inputs, period=period, periods=periods, kinds=shields,
+        start=parse_start(said, inputs.groups), **options,
+    )  # fmt: skip
     streams = _streams(prop, inputs, period, periods, runs, seed, log, format)
     with progress_bar("comparing") as progress:
         found = compare_policies(policies, streams, progress=progress)
@@ -127,8 +145,8 @@ def _streams(
 def print_comparison(found: Any, source: str) -> None:
     """A comparison for people."""
     click.echo(
-        f"{found.prop} after every {found.period} decisions, {found.periods} periods, "
-        f"{found.runs:,} runs, {source}\n"
+        f"{found.prop} after every {found.period} decisions, "
+        f"{number_of(found.periods, 'period')}, {number_of(found.runs, 'run')}, {source}\n"
     )
     header = [
         "",
@@ -140,14 +158,23 @@ def print_comparison(found: Any, source: str) -> None:
         "largest",
     ]
     print_table(header, [_row(row) for row in found.rows])
-    click.echo("\nCost by period")
-    by_period = [
-        [row.name, *(f"{mean.value:.2f}" for mean in row.cost_by_period)] for row in found.rows[1:]
-    ]
-    print_table(["", *map(str, range(1, found.periods + 1))], by_period)
+    _print_periods(found)
     click.echo("\nMeans ± standard error; shares with 95 % intervals.")
     for name, why in found.left_out.items():
         click.echo(f"{name} was left out: {why}")
+
+
+def _print_periods(found: Any) -> None:
+    """What a period costs, in at most ten parts of a run."""
+    parts = tenths(found.periods)
+    rows = [[row.name, *(f"{_cost(row, *part):.2f}" for part in parts)] for row in found.rows[1:]]
+    if rows:
+        click.echo("\nCost of a period")
+        print_table(["", *(positions(*part) for part in parts)], rows)
+
+
+def _cost(row: Any, first: int, last: int) -> float:
+    return float(np.mean([mean.value for mean in row.cost_by_period[first:last]]))
 
 
 def _row(row: Any) -> list[str]:

@@ -18,7 +18,7 @@ from fairshield.cli.options import (
 from fairshield.cli.output import print_json
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
-from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
 from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.shield import Shield
@@ -137,8 +137,15 @@ def _print_explanations(found: Iterator[Found], as_json: bool) -> None:
         if as_json:
             print_json(where | _plain(decision) | _costs(explanation))
         else:
-            place = f"line {where['line']}, window {where['window']}: " if where else ""
-            click.echo(f"{place}{explanation}")
+            click.echo(f"{_place(where, explanation)}{explanation}")
+
+
+def _place(where: dict[str, Any], explanation: Any) -> str:
+    if not where:
+        return ""
+    if isinstance(explanation, PeriodicExplanation):  # which names its period
+        return f"line {where['line']}: "
+    return f"line {where['line']}, window {where['window']}: "
 
 
 def _plain(decision: Decision) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
             ("groups", " and ".join(map(str, policy.groups))),
             ("needs", _needs(policy)),
             ("expected cost", f"{cost:.6g} in {_first(periods)}"),
+            *_risk(facts["risk"]),
             ("input model", str(policy.inputs)),
             ("start", _start(policy)),
             ("file", human_size(facts["bytes"])),
@@ -90,6 +91,10 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
 
 def _first(periods: int) -> str:
     return "the first period" if periods == 1 else f"the first {periods} periods"
+
+
+def _risk(risk: float) -> list[tuple[str, str]]:
+    return [("risk", f"the first period ends unfair with probability {risk:.3g}")] if risk else []
 
 
 def _options(policy: PeriodicPolicy) -> list[str]:

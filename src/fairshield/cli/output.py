@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+
+from fairshield.errors import InvalidValueError
 
 _UNWRAPPED = 240
 _PATIENCE = 1.0
@@ -62,6 +66,24 @@ def _print_columns(
         console.print(table)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
+
+
+def check_target(target: Path) -> None:
+    """Find out before the work, not after it, that its result cannot be written."""
+    folder = target.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidValueError(
+            f"cannot write {target}: {folder} is not a folder one may write to; create it first"
+        )
+
+
+def number_of(n: int, noun: str) -> str:
+    """So many of them.
+
+    >>> number_of(1, "run"), number_of(2000, "run")
+    ('1 run', '2,000 runs')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def human_size(size: float) -> str:

@@ -67,7 +67,9 @@ def simulate(
         _simulate_periods(loaded, windows or 100, periods, inputs, rng, as_json, seed)
         return
     if periods is not None:
-        raise InvalidValueError(f"{policy} has no periods, it is a policy for one window")
+        raise InvalidValueError(
+            f"{policy} is a policy for one window, without periods: leave out --periods"
+        )
     from fairshield.simulate import simulate as simulate_windows
 
     found = simulate_windows(loaded, n_windows=windows or 10_000, rng=rng, inputs=inputs)
@@ -82,6 +84,11 @@ def _simulate_periods(
     policy: PeriodicPolicy, runs: int, periods: int | None, inputs: Any,
     rng: np.random.Generator, as_json: bool, seed: int,
 ) -> None:  # fmt: skip
+    if inputs is not None and inputs.groups != policy.groups:
+        raise InvalidValueError(
+            f"the inputs have groups {inputs.groups}, not {policy.groups}: name them as the "
+            "policy does"
+        )
     from fairshield.cli.compare import print_comparison
     from fairshield.periodic.compare import compare
     from fairshield.periodic.runs import Streams

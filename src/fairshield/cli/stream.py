@@ -64,11 +64,12 @@ class Windows:
 
     def replay(self, record: Record) -> Answer:
         """The answer that was given, whoever gave it: the record says whether it was accepted."""
+        accepted = record.flag("accepted")
 
         def recorded(shield: AnyShield, request: Request) -> Decision:
             group, proposed, cost, _ = request
             advice = shield.advise(group, proposed=proposed, cost=cost)
-            return shield.record(advice, final=record.flag("accepted"))
+            return shield.record(advice, final=accepted)
 
         return self._answer(record, recorded)
 

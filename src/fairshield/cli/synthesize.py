@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ from fairshield.cli.options import (
     property_options,
     start_option,
 )
-from fairshield.cli.output import human_size, print_json, progress_bar
-from fairshield.errors import InvalidValueError
+from fairshield.cli.output import check_target, human_size, print_json, progress_bar
 from fairshield.periodic import ExactPeriodic, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
@@ -72,7 +70,7 @@ def synthesize(
     said = override({} if spec is None else read_spec(spec), given(words))
     name = "policy" if spec in (None, "-") else Path(str(spec)).stem
     target = output or Path(f"{name}.shield")
-    _check_target(target)
+    check_target(target)
     policy = _periodic(said) if "periodic" in said else _window(said, threads)
     policy.save(target)
     facts = summary(policy, target)
@@ -110,6 +108,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
             **policy.options(),
             "expected_cost": cost,
             "expected_cost_of_periods": periods,
+            "risk": policy.window(policy.start, 0).policy.risk,
             "bytes": path.stat().st_size,
             "sha256": digest_of(path),
         }
@@ -130,16 +129,9 @@ def _line(facts: dict[str, Any]) -> str:
     if "periodic" in facts:
         periods = facts["expected_cost_of_periods"]
         cost += " in the first period" if periods == 1 else f" in {periods} periods"
+        if facts["risk"]:
+            cost += f", which ends unfair with probability {facts['risk']:.3g}"
     elif facts["least_cost"] < facts["expected_cost"]:
         cost += f" (least {facts['least_cost']:.4f})"
     size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
     return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])
-
-
-def _check_target(target: Path) -> None:
-    """Find out before the work, not after it, that its result cannot be written."""
-    folder = target.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidValueError(
-            f"cannot write {target}: {folder} is not a folder one may write to; create it first"
-        )

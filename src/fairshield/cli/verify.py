@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from fairshield.cli.options import examples, json_option, policy_argument
-from fairshield.cli.output import print_json, progress_bar
-from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
+from fairshield.cli.output import number_of, print_json, progress_bar
+from fairshield.errors import ArtifactError, InvalidValueError
+from fairshield.periodic import Guarantee, PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
 from fairshield.verify import Verification
 from fairshield.verify import verify as verify_policy
@@ -33,9 +34,7 @@ from fairshield.verify import verify as verify_policy
     "--periods",
     metavar="N",
     type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Of a static or dynamic periodic policy, how many to explore.",
+    help="Of a static or dynamic periodic policy, how many to explore.  [default: 2]",
 )
 @json_option
 @click.pass_context
@@ -44,7 +43,7 @@ def verify(
     /,
     policy: Path,
     counterexample: Path | None,
-    periods: int,
+    periods: int | None,
     as_json: bool,
 ) -> None:
     """Prove a policy's guarantee, or refute it.
@@ -59,28 +58,39 @@ def verify(
     loaded = load_policy(policy)
     with progress_bar("verifying") as progress:
         if isinstance(loaded, PeriodicPolicy):
-            found = _verify_periods(loaded, periods, progress)
-            words = _scope(loaded, periods)
+            explored = periods or 2
+            found = _verify_periods(policy, loaded, explored, progress)
+            words = _scope(loaded, explored)
+        elif periods is not None:
+            raise InvalidValueError(
+                f"{policy} is a policy for one window, without periods: leave out --periods"
+            )
         else:
             found = verify_policy(loaded, progress=progress)
             words = f"{loaded.prop} over {loaded.horizon} decisions"
+    grounds = _grounds(loaded, found)
     if as_json:
-        print_json({"path": str(policy), "scope": words, **found.to_dict()})
+        facts = {"path": str(policy), "scope": words, **found.to_dict()}
+        print_json(facts | ({} if grounds is None else {"guarantee": grounds.to_dict()}))
     else:
         # The log has standard output to itself if it goes there.
         alone = found.holds or counterexample is not None
         click.echo(f"{policy}  {words}  {found}", err=not alone)
-        _print_condition(loaded, found, err=not alone)
+        if grounds is not None:
+            click.echo(str(grounds), err=not alone)
     _write_counterexample(found, counterexample, silent=as_json)
     ctx.exit(0 if found.holds else 1)
 
 
 def _verify_periods(
-    policy: PeriodicPolicy, periods: int, progress: Callable[[float], None]
+    path: Path, policy: PeriodicPolicy, periods: int, progress: Callable[[float], None]
 ) -> Verification:
     from fairshield.periodic.verify import verify_periodic
 
-    return verify_periodic(policy, periods=periods, progress=progress)
+    try:
+        return verify_periodic(policy, periods=periods, progress=progress)
+    except ArtifactError as error:
+        raise ArtifactError(f"{path}: {error}") from None
 
 
 def _scope(policy: PeriodicPolicy, periods: int) -> str:
@@ -88,19 +98,19 @@ def _scope(policy: PeriodicPolicy, periods: int) -> str:
     every = f"{policy.prop} after every {policy.period} decisions, {policy.title}"
     if policy.last is not None:
         return f"{every}, all {policy.last} periods"
-    return f"{every}, {'for ever' if policy.unconditional else f'{periods} periods'}"
+    return f"{every}, {'for ever' if policy.unconditional else number_of(periods, 'period')}"
 
 
-def _print_condition(policy: Policy | PeriodicPolicy, found: Verification, *, err: bool) -> None:
+def _grounds(policy: Policy | PeriodicPolicy, found: Verification) -> Guarantee | None:
     """What the theorem says about a counterexample."""
     if found.counterexample is None or not isinstance(policy, PeriodicPolicy):
-        return
+        return None
     shield = PeriodicShield(policy)
     for decision in found.counterexample.decisions:
         made = shield.decide(decision.group, proposed=decision.proposed, cost=decision.cost)
         if decision.outcome is not None:
             shield.observe(made, outcome=decision.outcome)
-    click.echo(str(shield.guarantee), err=err)
+    return shield.guarantee
 
 
 def _write_counterexample(found: Verification, target: Path | None, *, silent: bool) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.errors import InvalidValueError, MemoryLimitError
+from fairshield.counts import Counts, is_whole
+from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic.policies import (
+    NOBODY,
     Dynamic,
     ExactPeriodic,
     PeriodicPolicy,
@@ -158,22 +160,34 @@ def make_policies(
     kinds: tuple[str, ...] | None = None,
     lookahead: int = 2,
     bounds: Any = "centred",
+    start: Counts | None = None,
 ) -> dict[str, PeriodicPolicy]:
     """Periodic policies by kind; by default all that ``prop`` allows."""
+    if not is_whole(periods) or periods < 1:
+        raise InvalidValueError(f"periods must be a whole number of at least 1, got {periods!r}")
+    common: dict[str, Any] = {
+        "prop": prop, "inputs": inputs, "period": period, "start": start or NOBODY
+    }  # fmt: skip
     makers: dict[str, Callable[[], PeriodicPolicy]] = {
-        "static-fair": lambda: StaticFair(prop, inputs, period),
-        "static-bounded": lambda: StaticBounded(prop, inputs, period, bounds=bounds),
-        "dynamic": lambda: Dynamic(prop, inputs, period),
-        "inactive": lambda: Dynamic(prop, inputs, period, fallback="inactive"),
-        "exact": lambda: ExactPeriodic(prop, inputs, period, periods=periods),
-        "perpetual": lambda: Perpetual(prop, inputs, period, lookahead=lookahead),
+        "static-fair": lambda: StaticFair(**common),
+        "static-bounded": lambda: StaticBounded(**common, bounds=bounds),
+        "dynamic": lambda: Dynamic(**common),
+        "inactive": lambda: Dynamic(**common, fallback="inactive"),
+        "exact": lambda: ExactPeriodic(**common, periods=periods),
+        "perpetual": lambda: Perpetual(**common, lookahead=lookahead),
     }
-    if kinds is None:
-        kinds = KINDS if isinstance(prop, DifferenceOfRates) else ("dynamic", "exact")
+    kinds = _allowed(prop) if kinds is None else kinds
     for kind in kinds:
         if kind not in makers:
             raise InvalidValueError(f"unknown kind {kind!r}: known are {', '.join(makers)}")
     return {kind: makers[kind]() for kind in kinds}
+
+
+def _allowed(prop: Property) -> tuple[str, ...]:
+    if not isinstance(prop, DifferenceOfRates):
+        return ("dynamic", "exact")
+    # Welfare bounds may not be farther apart than the bound, and not equal.
+    return tuple(kind for kind in KINDS if prop.bound or kind != "static-bounded")
 
 
 def _promise(policy: PeriodicPolicy) -> str:
@@ -203,7 +217,7 @@ def compare(
         try:
             outcome = decide_runs(policy, streams, progress=report)
             rows.append(Row.of(name, _promise(policy), outcome))
-        except MemoryLimitError as error:
+        except (InfeasibleError, MemoryLimitError) as error:
             left_out[name] = str(error)
     return PeriodicComparison(
         prop=str(first.prop),

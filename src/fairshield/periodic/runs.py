@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount
+from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic.conditions import Condition, Counters
@@ -62,8 +62,10 @@ class Streams:
     ) -> Streams:
         """Random requests that follow ``inputs``, each period like the first."""
         for name, number in (("periods", periods), ("runs", runs)):
-            if number < 1:
-                raise InvalidValueError(f"{name} must be at least 1, got {number}")
+            if not is_whole(number) or number < 1:
+                raise InvalidValueError(
+                    f"{name} must be a whole number of at least 1, got {number!r}"
+                )
         length = period * periods
         table = repeated(inputs, period, periods).table(length)
         n_levels, steps = len(table.levels), len(table.probs)
@@ -78,7 +80,10 @@ class Streams:
         relevant = np.ones((runs, length), bool)
         if prop.relevant_outcome is not None:
             if table.outcomes is None:
-                raise InvalidValueError(f"{prop} needs an input model with outcomes")
+                raise InvalidValueError(
+                    f"{prop} counts people by their outcome, and the input model has no outcome "
+                    "probabilities: give outcomes={group: P(outcome = 1)} or estimate with outcomes"
+                )
             step = np.arange(length) if steps > 1 else np.zeros(length, int)
             positive = table.outcomes.reshape(steps, -1)[step, cells]
             relevant = (rng.random((runs, length)) < positive) == prop.relevant_outcome
@@ -115,6 +120,11 @@ def _request(
             f"line {record.line}: unknown group {group!r}, expected {groups[0]!r} or {groups[1]!r}"
         )
     wanted = prop.relevant_outcome
+    if wanted is not None and record.missing("outcome"):
+        raise InvalidValueError(
+            f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
+            "records"
+        )
     relevant = wanted is None or record.flag("outcome") == wanted
     return groups.index(group), record.flag("proposed"), record.cost(), relevant
 
@@ -212,11 +222,15 @@ def decide_runs(
     """
     if streams.length % policy.period:
         raise InvalidValueError(
-            f"runs of {streams.length} decisions are not whole periods of {policy.period}"
+            f"runs of {streams.length} decisions are not whole periods of {policy.period}: make "
+            "their length a multiple of the period"
         )
     periods = streams.length // policy.period
     if policy.last is not None and periods > policy.last:
-        raise InvalidValueError(f"{policy} ends after {policy.last} periods, not {periods}")
+        raise InvalidValueError(
+            f"a policy for {policy.last} periods cannot decide {periods}: ask for at most "
+            f"{policy.last}, or make it for {periods}"
+        )
     before = np.array([n for count in policy.start.values() for n in count])
     outcome = Outcome(
         policy.prop, policy.period, policy.start, policy.condition, streams,

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from fairshield.counts import Counts, Group, is_whole
-from fairshield.errors import InvalidValueError, UnknownGroupError
+from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record
 from fairshield.runtime.report import AuditReport, Difference, Violation, Window
@@ -230,7 +230,10 @@ class _Auditor:
         if self.decider is None or self.difference is not None:
             return
         proposed = record.flag("proposed")
-        ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
+        try:
+            ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
+        except WindowOverError as error:
+            raise InvalidValueError(f"line {entry.line}: {error}") from None
         if ours.accepted != entry.accepted:
             self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
         elif entry.outcome is not None and self.decider_labelled:
@@ -322,7 +325,7 @@ def _check_points(horizon: int | None, period: int | None, checkpoints: tuple[in
     if period is not None and (horizon is not None or checkpoints):
         raise InvalidValueError(
             f"a period of {period!r} goes with neither a horizon nor checkpoints: in periods "
-            "counters go on, in windows they begin again"
+            "counters go on, in windows they begin again; leave out one of the two"
         )
     for name, number in (("horizon", horizon), ("period", period)):
         if number is not None and not (is_whole(number) and number >= 1):
