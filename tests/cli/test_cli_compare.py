@@ -139,7 +139,7 @@ MISTAKES = {
     "period 0": ([*SPEC, "--period", "0"], "period must be a whole number of at least 1, got 0"),
     "periods 0": ([*SPEC, "--period", "4", "--periods", "0"], "not in the range"),
     "an unknown shield": ([*SMALL, "--shields", "eternal"], "unknown kind 'eternal': known are"),
-    "bounds": ([*SMALL, "--bounds", "0.1,0.9"], "must be at most 1/4 apart"),
+    "bounds": ([*SMALL, "--bounds", "0.1,0.9"], "must rise by more than 0 and at most 1/4"),
     "one bound": ([*SMALL, "--bounds", "0.1"], "bounds must be two rates"),
     "lookahead": ([*SMALL, "--lookahead", "0"], "at least 1, got 0"),
     "start": ([*SMALL, "--start", "a=1:1"], "start says nothing about group 'b'"),

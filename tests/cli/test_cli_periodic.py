@@ -149,7 +149,7 @@ MISTAKES = {
     "lookahead 0": (["--periodic", "perpetual", "--period", "4", "--lookahead", "0"], "got 0"),
     "far apart": (
         ["--periodic", "static-bounded", "--period", "4", "--bounds", "0.1,0.9"],
-        "bounds [1/10, 9/10] must be at most 1/5 apart",
+        "bounds must rise by more than 0 and at most 1/5",
     ),
     "one bound": (
         ["--periodic", "static-bounded", "--period", "4", "--bounds", "0.4"],
@@ -400,7 +400,7 @@ def test_the_audit_reproduces_a_counterexample(
     assert found.exit_code == 1
     assert "guarantee violated" in found.stderr
     assert "assumes that in every period" in found.stderr
-    assert "broken after" in found.stderr
+    assert "broken after" in found.stderr or "of 5 decisions can meet it" in found.stderr
     audited = command("audit", "-", "--policy", periodic(kind), "--json", stdin=found.stdout)
     report = json.loads(audited.stdout)
     assert (audited.exit_code, report["difference"]) == (1, None)

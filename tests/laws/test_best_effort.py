@@ -422,6 +422,7 @@ def test_half_a_salvage_table_is_not_a_policy(unlucky: fs.Policy, tmp_path: Path
 def test_tables_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = Spec(fs.DemographicParity("0"), uniform, 40, fs.Counts({"a": (2, 1), "b": (97, 49)}), ())
     need = memory.salvage_bytes(fs.layout.Layout(40, False), 1)
+    monkeypatch.setattr(memory, "_NOT_WORTH_ASKING", 0)
     monkeypatch.setattr(memory, "available_bytes", lambda: need - 1)
     with pytest.raises(fs.MemoryLimitError, match="horizon 40 needs about"):
         spec.synthesize(best_effort=True)

@@ -318,7 +318,7 @@ def test_options_reach_the_policies_they_concern() -> None:
         ({"periods": "x"}, "periods must be a whole number of at least 1, got 'x'"),
         ({"period": 0}, "period must be a whole number of at least 1, got 0"),
         ({"lookahead": 0}, "lookahead must be a whole number of periods"),
-        ({"bounds": ("0", "1")}, "must be at most 1/4 apart"),
+        ({"bounds": ("0", "1")}, "must rise by more than 0 and at most 1/4"),
     ],
 )
 def test_policies_that_cannot_be_made_are_refused(change: dict[str, Any], sentence: str) -> None:

@@ -109,7 +109,9 @@ def _condition(policy: PeriodicPolicy) -> str:
         return "none: fair on every sequence of requests"
     if policy.condition is None:
         return "no theorem speaks of this property"
-    return f"fair if in every period {policy.condition.words}"
+    words = f"fair if in every period {policy.condition.words}"
+    impossible = f", which {policy.period} decisions do not allow: nothing is promised"
+    return words if policy.attainable else words + impossible
 
 
 def _needs(policy: Policy | PeriodicPolicy) -> str:

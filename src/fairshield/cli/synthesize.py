@@ -73,6 +73,13 @@ def synthesize(
     check_target(target)
     policy = _periodic(said) if "periodic" in said else _window(said, threads)
     policy.save(target)
+    if isinstance(policy, PeriodicPolicy) and not policy.attainable:
+        assert policy.condition is not None
+        click.echo(
+            f"Note: {policy.title} shields are fair if in every period {policy.condition.words}; "
+            f"{policy.period} decisions do not allow that, so nothing is promised.",
+            err=True,
+        )
     facts = summary(policy, target)
     if as_json:
         print_json(facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fairshield.runtime.report import plain_number
 from fairshield.spec import Certificate
 
 
@@ -28,15 +29,17 @@ class Guarantee:
     certain
         Whether the condition is certain to hold in the period in progress, whatever comes.
     broken_at, broken_by
-        After how many decisions it was broken, and by what: ``"arrivals"``, ``"person"`` or
-        ``"start"`` (the counters that the run began with).
+        After how many decisions it was broken, and by what: ``"arrivals"``, ``"person"``,
+        ``"start"`` (the counters that the run began with) or ``"period"`` (no period of this
+        length can meet it).
     guaranteed
-        Whether the property is certain to hold at the end of the period in progress.
+        Whether the property is certain to hold at the end of the period in progress; after the
+        last one, whether it holds.
     risk
         If not: the probability of a violation under the input model, as planned at the start of
         the period; ``None`` if nothing was planned for that case.
-    decided, completed
-        Decisions made and periods completed.
+    decided, completed, over
+        Decisions made, periods completed, and whether that was the last one.
     fair_ends, unfair_at, worst_bias
         Periods that ended fair; after how many decisions one ended unfair first; the largest bias
         at the end of a period.
@@ -60,6 +63,7 @@ class Guarantee:
     risk: float | None
     decided: int
     completed: int
+    over: bool
     fair_ends: int
     unfair_at: int | None
     worst_bias: float
@@ -68,13 +72,16 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
-        held = self.certificate
-        return {**asdict(self), "certificate": None if held is None else held.to_dict()}
+        held = None if self.certificate is None else self.certificate.to_dict()
+        return {**asdict(self), "certificate": held, "worst_bias": plain_number(self.worst_bias)}
 
     def __str__(self) -> str:
         return " ".join([self._promise(), self._ground(), self._past()])
 
     def _promise(self) -> str:
+        if self.over:
+            verb = "holds" if self.guaranteed else "does not hold"
+            return f"{self.prop} {verb} at the end of the last period."
         if self.guaranteed:
             return f"{self.prop} is certain to hold at the end of this period."
         if self.risk is None:
@@ -102,6 +109,8 @@ class Guarantee:
 
     def _condition(self) -> str:
         if self.broken_at is not None:
+            if self.broken_by == "period":
+                return f"no period of {self.period} decisions can meet it"
             by = {"person": " by a person", "start": " by the counters it started from"}
             return f"broken after {self.broken_at} decisions{by.get(self.broken_by or '', '')}"
         return "held so far, and " + (

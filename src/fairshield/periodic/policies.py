@@ -131,6 +131,14 @@ class PeriodicPolicy(ABC):
         """Whether the theorem speaks about runs that begin with these counters."""
         return True
 
+    @property
+    def attainable(self) -> bool:
+        """Whether any period can meet the condition; not if it is too short, say."""
+        condition = self.condition
+        if condition is None or condition.known_at_start:
+            return True
+        return condition.possible(counters(self.start), NOTHING, self.period)
+
     def outlook(self) -> tuple[float, int]:
         """Expected cost of the first plan of a run, and how many periods it covers."""
         plan = self.window(self.start, 0).policy
@@ -160,6 +168,35 @@ class PeriodicPolicy(ABC):
     def tables(self) -> Policy | None:
         """The policy that is saved along, if one serves all periods."""
         return None
+
+    def check_tables(self) -> None:
+        """Refuse tables that were made for something else, as those of a changed file."""
+        found = self.tables
+        if found is None:
+            return
+        start, ends = self._counted_from, tuple(range(self.period, found.horizon + 1, self.period))
+        for what, ours, theirs in (
+            ("groups {}", self.groups, found.groups),
+            ("{} decisions", self.period * (self.last or 1), found.horizon),
+            ("{}", self._enforced, found.prop),
+            ("periods that end after {} decisions", ends, found.due),
+            ("a start from {}", start, found.start),
+        ):
+            if ours != theirs:
+                raise ArtifactError(
+                    f"the stored tables are for {what.format(theirs)}, the periodic policy is for "
+                    f"{what.format(ours)}: synthesise it again"
+                )
+
+    @property
+    def _enforced(self) -> Property:
+        """What the tables satisfy."""
+        return self.prop
+
+    @property
+    def _counted_from(self) -> Counts:
+        """The counters that the tables begin with."""
+        return self.start
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but tables, as JSON-able data."""
@@ -213,7 +250,11 @@ def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:
 
 def _from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PeriodicPolicy:
     facts = data["periodic"]
-    cls = PeriodicPolicy._kinds[facts["kind"]]
+    cls = PeriodicPolicy._kinds.get(facts["kind"])
+    if cls is None:
+        raise ArtifactError(
+            f"not a policy: unknown kind {facts['kind']!r}, perhaps of a later version"
+        )
     inputs = inputs_from_dict(facts["inputs"])
     start = Counts({g: tuple(c) for g, c in zip(inputs.groups, facts["start"], strict=True)})
     made = cls(
@@ -223,6 +264,7 @@ def _from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) 
     if data["policy"] is not None:
         # As if it had just been made: the cached property is found in the instance.
         made.__dict__["tables"] = Policy.from_artifact(data["policy"], arrays)
+        made.check_tables()
     return made
 
 
@@ -243,9 +285,8 @@ class _Static(PeriodicPolicy):
         return synthesize(self._enforced, self.inputs, horizon=self.period)
 
     @property
-    def _enforced(self) -> Property:
-        """What each period by itself satisfies."""
-        return self.prop
+    def _counted_from(self) -> Counts:
+        return Counts.zero(self.groups)
 
     def admits(self, start: Counts) -> bool:
         # The counters before the first period count as another one.
@@ -308,8 +349,8 @@ class StaticBounded(_Static):
             ) from None
         if not lower < upper <= lower + prop.bound:
             raise InvalidValueError(
-                f"bounds [{lower}, {upper}] must be at most {prop.bound} apart, and not equal: "
-                f"rates inside them then satisfy {prop}"
+                f"bounds must rise by more than 0 and at most {prop.bound}, so that rates inside "
+                f"them satisfy {prop}, got {lower} and {upper}"
             )
         return lower, upper
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairshield.counts import Counts, Group
@@ -67,7 +67,11 @@ class PeriodicShield:
         self._condition = policy.condition
         self._completed, self._decided = 0, 0
         self._start = policy.start
-        self._history = History() if policy.admits(policy.start) else History().broken(0, "start")
+        self._history = History()
+        if not policy.attainable:
+            self._history = self._history.broken(0, "period")
+        elif not policy.admits(policy.start):
+            self._history = self._history.broken(0, "start")
         self._plan: _Plan | None = None
         self._previous: _Plan | None = None
         if state is None:
@@ -164,6 +168,7 @@ class PeriodicShield:
             risk=plan.risk if plan is not None and plan.risk and not sure else None,
             decided=self.decided,
             completed=self._completed,
+            over=self._over,
             fair_ends=history.fair_ends,
             unfair_at=history.unfair_at,
             worst_bias=history.worst_bias,
@@ -236,6 +241,7 @@ class PeriodicShield:
         if plan is None:
             raise InvalidValueError("nothing has been decided yet that could be explained")
         found = explain(plan.window.policy, plan.in_window(decision))
+        found = replace(found, decision=decision)
         return PeriodicExplanation(found, self._completed - just_over, self._grounds(plan))
 
     def _grounds(self, plan: _Plan) -> str:

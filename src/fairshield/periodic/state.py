@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError
-from fairshield.runtime.report import plain_counts
+from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Certificate
 
@@ -23,7 +24,7 @@ class History:
     ----------
     broken_at, broken_by
         After how many decisions the condition of the theorem was broken first, and by what:
-        ``"arrivals"`` or ``"person"``.
+        see :class:`~fairshield.periodic.guarantee.Guarantee`.
     fair_ends
         Periods at whose end the property held.
     unfair_at
@@ -90,7 +91,7 @@ class PeriodicState:
             "start": plain_counts(self.start),
             "counts": plain_counts(self.counts),
             "pending": None if self.pending is None else _plain_decision(self.pending),
-            "history": {name: getattr(self.history, name) for name in _HISTORY},
+            "history": _plain_history(self.history),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
         }
 
@@ -109,7 +110,7 @@ class PeriodicState:
                 start=_counts(data["start"]),
                 counts=_counts(data["counts"]),
                 pending=None if data["pending"] is None else _decision(data["pending"]),
-                history=History(**data["history"]),
+                history=_history(data["history"]),
                 certificate=None if held is None else Certificate.from_dict(held),
                 fingerprint=str(data["policy"]),
             )
@@ -122,7 +123,13 @@ class PeriodicState:
             ) from None
 
 
-_HISTORY = ("broken_at", "broken_by", "fair_ends", "unfair_at", "worst_bias")
+def _plain_history(history: History) -> dict[str, Any]:
+    return {**asdict(history), "worst_bias": plain_number(history.worst_bias)}
+
+
+def _history(data: Mapping[str, Any]) -> History:
+    worst = data["worst_bias"]
+    return History(**{**data, "worst_bias": math.inf if worst is None else float(worst)})
 
 
 def _whole(data: Mapping[str, Any], key: str) -> int:

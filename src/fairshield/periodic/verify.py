@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
-from fairshield.errors import ArtifactError
 from fairshield.periodic.policies import ExactPeriodic, PeriodicPolicy, Perpetual, Window
 from fairshield.policy import Policy
 from fairshield.verify import Counterexample, Verification, verify
@@ -41,41 +40,12 @@ def verify_periodic(
     ArtifactError
         If the tables were not made for this policy, so that they prove nothing about it.
     """
-    if policy.tables is not None:
-        _check_made_for(policy, policy.tables)
+    policy.check_tables()
     if isinstance(policy, ExactPeriodic):
         return verify(policy.tables, progress=progress)
     if isinstance(policy, Perpetual):
         return verify(policy.plan(policy.start, recorded=policy.lookahead), progress=progress)
     return _Exploration(policy).run(periods, progress)
-
-
-def _check_made_for(policy: PeriodicPolicy, tables: Policy) -> None:
-    """Whether the stored decisions are about the property, groups and periods of ``policy``."""
-    total = policy.period * (policy.last or 1)
-    if tables.horizon != total:
-        raise _foreign(f"{tables.horizon} decisions", f"{total}")
-    if tables.groups != policy.groups or tables.labelled != policy.labelled:
-        raise _foreign(f"{tables.prop} of {tables.groups}", f"{policy.prop} of {policy.groups}")
-    if policy.last is not None:
-        _check_exact(policy, tables)
-
-
-def _check_exact(policy: PeriodicPolicy, tables: Policy) -> None:
-    ends = tuple(range(policy.period, tables.horizon + 1, policy.period))
-    if tables.prop != policy.prop:
-        raise _foreign(str(tables.prop), str(policy.prop))
-    if not {*ends} <= {*tables.due}:
-        raise _foreign(f"ends after {tables.due} decisions", f"{ends}")
-    if tables.start != policy.start:
-        raise _foreign(f"a start of {tables.start}", f"{policy.start}")
-
-
-def _foreign(theirs: str, ours: str) -> ArtifactError:
-    return ArtifactError(
-        f"the stored tables are for {theirs}, the periodic policy is for {ours}: synthesise it "
-        "again"
-    )
 
 
 class _Ends(NamedTuple):

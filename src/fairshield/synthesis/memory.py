@@ -65,7 +65,7 @@ def _check_bytes(layout: Layout, need: int) -> None:
     if need > have:
         raise MemoryLimitError(
             f"horizon {layout.horizon} needs about {_human(need)}, and {_human(have)} are "
-            "available: shorten the horizon, split it into periods, or use fewer cost levels"
+            "available: shorten the horizon, plan fewer periods at once, or use fewer cost levels"
         )
 
 
