@@ -12,7 +12,9 @@ import numpy as np
 import fairshield as fs
 from benchmarks.measure import SKEWED, Figure, in_new_process
 from fairshield.periodic.compare import make_policies
-from fairshield.periodic.policies import Dynamic, PeriodicPolicy, Perpetual
+from fairshield.periodic.dynamic import Dynamic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.runs import Outcome, Streams, decide_runs
 
 DP, EQ_OPP = fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1")

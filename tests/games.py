@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import fairshield as fs
 from fairshield.periodic.conditions import Counters
-from fairshield.periodic.policies import NOTHING, PeriodicPolicy, counters
+from fairshield.periodic.policy import NOTHING, PeriodicPolicy, counters
 
 
 class Move(NamedTuple):

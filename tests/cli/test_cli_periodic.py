@@ -127,7 +127,7 @@ MISTAKES = {
         ["--periodic", "dynamic", "--period", "4", "--checkpoint", "2"],
         "checkpoints goes with one window, not with periods",
     ),
-    "no kind": (["--period", "4"], "period goes with periodic: say which, of static-fair"),
+    "no kind": (["--period", "4"], "period goes with periodic: say which, of dynamic"),
     "unknown kind": (["--periodic", "eternal", "--period", "4"], "'eternal' is not one of"),
     "lookahead": (
         ["--periodic", "dynamic", "--period", "4", "--lookahead", "2"],
@@ -181,7 +181,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
 
 BAD_WORDS = {
     "kind a list": ('periodic = ["exact"]\nperiod = 4', "got ['exact']"),
-    "kind a table": ("periodic = {}\nperiod = 4", "periodic must be one of static-fair"),
+    "kind a table": ("periodic = {}\nperiod = 4", "periodic must be one of dynamic"),
     "period in quotes": ('periodic = "dynamic"\nperiod = "4"', "at least 1, got '4'"),
     "half a decision": ('periodic = "dynamic"\nperiod = 4.5', "at least 1, got 4.5"),
     "fallback a number": ('periodic = "dynamic"\nperiod = 4\nfallback = 3', "got 3"),

@@ -9,15 +9,10 @@ from itertools import pairwise, product
 import pytest
 
 import fairshield as fs
-from fairshield.periodic.policies import (
-    Dynamic,
-    ExactPeriodic,
-    Inputs,
-    PeriodicPolicy,
-    Perpetual,
-    Window,
-    repeated,
-)
+from fairshield.periodic.dynamic import Dynamic
+from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import Inputs, PeriodicPolicy, Window, repeated
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SKEWED = fs.InputModel.from_table(

@@ -10,14 +10,11 @@ from games import Line, replay, violation
 from strategies import GROUPS, Request
 
 import fairshield as fs
-from fairshield.periodic.policies import (
-    Dynamic,
-    ExactPeriodic,
-    PeriodicPolicy,
-    Perpetual,
-    StaticBounded,
-    StaticFair,
-)
+from fairshield.periodic.dynamic import Dynamic
+from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import PeriodicPolicy
+from fairshield.periodic.static import StaticBounded, StaticFair
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SKEWED = fs.InputModel.from_table(

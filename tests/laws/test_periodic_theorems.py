@@ -21,7 +21,8 @@ from fairshield.periodic.conditions import (
     EqualDenominators,
     balanced_from,
 )
-from fairshield.periodic.policies import NOTHING, PeriodicPolicy, StaticBounded, StaticFair
+from fairshield.periodic.policy import NOTHING, PeriodicPolicy
+from fairshield.periodic.static import StaticBounded, StaticFair
 
 KINDS = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
 kinds = st.sampled_from(KINDS)

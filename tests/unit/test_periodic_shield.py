@@ -12,15 +12,11 @@ from strategies import Quota, Request
 
 import fairshield as fs
 from fairshield.periodic import load_policy
-from fairshield.periodic.policies import (
-    Dynamic,
-    ExactPeriodic,
-    PeriodicPolicy,
-    Perpetual,
-    StaticBounded,
-    StaticFair,
-    repeated,
-)
+from fairshield.periodic.dynamic import Dynamic
+from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import PeriodicPolicy, repeated
+from fairshield.periodic.static import StaticBounded, StaticFair
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SKEWED = fs.InputModel.from_table(

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, is_whole
 from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
 from fairshield.inputs import InputModel, InputSchedule
-from fairshield.periodic.policies import (
-    NOBODY,
-    Dynamic,
-    ExactPeriodic,
-    PeriodicPolicy,
-    Perpetual,
-    StaticBounded,
-    StaticFair,
-)
+from fairshield.periodic.dynamic import Dynamic
+from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import NOBODY, PeriodicPolicy
 from fairshield.periodic.runs import Outcome, Streams, decide_runs, unshielded
+from fairshield.periodic.static import StaticBounded, StaticFair
 from fairshield.runtime.report import plain_number
 from fairshield.spec import DifferenceOfRates, Property
 

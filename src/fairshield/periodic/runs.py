@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic.conditions import Condition, Counters
-from fairshield.periodic.policies import PeriodicPolicy, repeated
+from fairshield.periodic.policy import PeriodicPolicy, repeated
 from fairshield.records import Record, declared
 from fairshield.runtime.compiled import Requests, decide_batch
 from fairshield.spec import Property
@@ -240,18 +240,18 @@ def decide_runs(
     with ThreadPoolExecutor(processors()) as pool:
         for i in range(periods):
             starts, which = np.unique(totals, axis=0, return_inverse=True)
-            jobs = _jobs(policy, streams, i, starts, which.reshape(-1), outcome.accepted, totals)
-            for done, _ in enumerate(pool.map(lambda job: job(), jobs), 1):
+            job = _job(policy, streams, i, starts, which.reshape(-1), outcome.accepted, totals)
+            for done, _ in enumerate(pool.map(job, range(len(starts))), 1):
                 if progress is not None:
                     progress((i + done / len(starts)) / periods)
     return outcome
 
 
-def _jobs(
+def _job(
     policy: PeriodicPolicy, streams: Streams, period: int, starts: Ints, which: Ints,
     accepted: Flags, totals: Ints,
-) -> Iterator[Callable[[], None]]:  # fmt: skip
-    """One job per different start: plan the period, decide it in every run that begins so."""
+) -> Callable[[int], None]:  # fmt: skip
+    """Plans the period from one of ``starts``, and decides it in every run that begins so."""
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
     columns = slice(period * policy.period, (period + 1) * policy.period)
@@ -266,8 +266,7 @@ def _jobs(
             accepted[run, columns], now = decide_batch(window.policy, window.decided, at, requests)
             totals[run] += np.array(now) - at
 
-    for number in range(len(starts)):
-        yield lambda number=number: job(number)  # type: ignore[misc]
+    return job
 
 
 def _requests(edges: Floats, streams: Streams, run: int, columns: slice) -> Requests:

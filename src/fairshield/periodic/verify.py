@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
-from fairshield.periodic.policies import ExactPeriodic, PeriodicPolicy, Perpetual, Window
+from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.perpetual import Perpetual
+from fairshield.periodic.policy import PeriodicPolicy, Window
 from fairshield.policy import Policy
 from fairshield.verify import Counterexample, Verification, verify
 from fairshield.verify.counterexample import LoggedDecision, find_counterexample

@@ -1,0 +1,107 @@
+"""Exact periodic shields: all decisions of a number of periods, planned at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fairshield.counts import Counts, is_whole
+from fairshield.errors import InvalidValueError
+from fairshield.periodic.policy import (
+    NOBODY,
+    Inputs,
+    PeriodicPolicy,
+    Window,
+    best_effort,
+    repeated,
+)
+from fairshield.periodic.shield import PeriodicShield, State
+from fairshield.policy import Policy
+from fairshield.spec import Property
+from fairshield.synthesis import synthesize
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPeriodic(PeriodicPolicy):
+    """The cheapest policy for a number of periods, all of which end fair.
+
+    Parameters
+    ----------
+    periods
+        How many.
+    """
+
+    kind = "exact"
+    title = "exact periodic"
+
+    periods: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_whole(self.periods) or self.periods < 1:
+            raise InvalidValueError(
+                f"periods must be a whole number of at least 1, got {self.periods!r}: plan for as "
+                "many periods as there will be, or use a perpetual shield"
+            )
+        object.__setattr__(self, "periods", int(self.periods))
+
+    @cached_property
+    def tables(self) -> Policy:
+        """The policy of all periods."""
+        return self.synthesize()
+
+    def synthesize(self, progress: Progress | None = None) -> Policy:
+        """The policy of all periods, made with a progress report."""
+        total = self.period * self.periods
+        made = synthesize(
+            self.prop, repeated(self.inputs, self.period, self.periods), horizon=total,
+            start=self.start, checkpoints=range(self.period, total, self.period), progress=progress,
+        )  # fmt: skip
+        self.__dict__["tables"] = made  # where the cached property looks for it
+        return made
+
+    @property
+    def unconditional(self) -> bool:
+        return True
+
+    @property
+    def last(self) -> int:
+        return self.periods
+
+    def window(self, counts: Counts, completed: int) -> Window:
+        decided = completed * self.period
+        if self.tables.guarantees(counts, decided):
+            return Window(self.tables, counts, decided)
+        # Only a person who decided against advice leads here.
+        return Window(best_effort(self.prop, self.inputs, self.period, counts), counts, 0)
+
+    def options(self) -> dict[str, Any]:
+        return {"periods": self.periods}
+
+
+class ExactPeriodicShield(PeriodicShield):
+    """The cheapest shield that is fair at the end of each of ``periods`` periods, always.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = ExactPeriodicShield(fs.DemographicParity("0.1"), inputs, period=4, periods=3)
+    >>> round(shield.policy.tables.expected_cost, 4)
+    5.4789
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        periods: int,
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
+        super().__init__(policy, state=state)

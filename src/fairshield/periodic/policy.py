@@ -1,0 +1,288 @@
+"""Periodic policies: which policy decides each period, and under which condition it is fair.
+
+A periodic policy is the artefact, shared by any number of :class:`PeriodicShield`; it remembers
+nothing of a run.  Given the counters at the start of a period it names the :class:`Window` that
+decides it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from numpy.typing import NDArray
+
+from fairshield._version import __version__
+from fairshield.artifact import read_artifact, write_artifact
+from fairshield.counts import Counts, Group, is_whole
+from fairshield.errors import ArtifactError, InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
+from fairshield.periodic.conditions import Condition, Counters
+from fairshield.policy import Policy, reading
+from fairshield.spec import Certificate, DifferenceOfRates, Property, property_from_dict
+from fairshield.synthesis import checked_start, synthesize
+
+Inputs = InputModel | InputSchedule
+
+NOBODY = Counts({})
+"""Counters of a run that begins with nobody seen, whatever its groups."""
+NOTHING = Counters(0, 0, 0, 0)
+
+
+class Window(NamedTuple):
+    """What decides one period: a policy, and where in its window the period begins."""
+
+    policy: Policy
+    counts: Counts
+    decided: int
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicPolicy(ABC):
+    """What to do in every period, for a property that must hold at the end of each.
+
+    Attributes
+    ----------
+    prop
+        What must hold, of the counters since the beginning of the run.
+    inputs
+        What to expect in each period; decides the cost, never the guarantee.
+    period
+        Decisions in a period.
+    start
+        Counters before the first decision; default: nobody seen.
+    """
+
+    kind: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    _kinds: ClassVar[dict[str, type[PeriodicPolicy]]] = {}
+
+    prop: Property
+    inputs: Inputs
+    period: int
+    start: Counts = field(default=NOBODY, kw_only=True)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.kind:
+            PeriodicPolicy._kinds[cls.kind] = cls
+
+    @staticmethod
+    def kinds() -> dict[str, type[PeriodicPolicy]]:
+        """Every kind of periodic policy by its name in files and on the command line."""
+        return dict(sorted(PeriodicPolicy._kinds.items()))
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.period) or self.period < 1:
+            raise InvalidValueError(
+                f"period must be a whole number of at least 1, got {self.period!r}: it is the "
+                "number of decisions after which the property must hold again and again"
+            )
+        object.__setattr__(self, "period", int(self.period))
+        object.__setattr__(self, "start", checked_start(self.inputs, self.start or None))
+
+    @abstractmethod
+    def window(self, counts: Counts, completed: int) -> Window:
+        """What decides the period that begins with these counters."""
+
+    @property
+    def condition(self) -> Condition | None:
+        """What the theorem assumes; ``None`` if it assumes nothing, or there is no theorem."""
+        return None
+
+    @property
+    def unconditional(self) -> bool:
+        """Whether every period ends fair on every input sequence, without any condition."""
+        return False
+
+    @property
+    def last(self) -> int | None:
+        """How many periods there are; ``None``: no last one."""
+        return None
+
+    def admits(self, start: Counts) -> bool:
+        """Whether the theorem speaks about runs that begin with these counters."""
+        return True
+
+    @property
+    def attainable(self) -> bool:
+        """Whether any period can meet the condition; not if it is too short, say."""
+        condition = self.condition
+        if condition is None or condition.known_at_start:
+            return True
+        return condition.possible(counters(self.start), NOTHING, self.period)
+
+    def outlook(self) -> tuple[float, int]:
+        """Expected cost of the first plan of a run, and how many periods it covers."""
+        plan = self.window(self.start, 0).policy
+        return plan.expected_cost, (plan.horizon + plan.further) // self.period
+
+    def certificate(self, counts: Counts) -> Certificate | None:
+        """The certificate held with these counters, if this policy works with certificates."""
+        return None
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The two group names; the first is the paper's group a."""
+        return self.inputs.groups
+
+    @property
+    def labelled(self) -> bool:
+        """Whether decisions must be followed by their outcome."""
+        return self.prop.relevant_outcome is not None
+
+    # Words and files ------------------------------------------------------------------------
+
+    def options(self) -> dict[str, Any]:
+        """What sets this policy apart from others of its kind, as JSON-able data."""
+        return {}
+
+    @property
+    def tables(self) -> Policy | None:
+        """The policy that is saved along, if one serves all periods."""
+        return None
+
+    def check_tables(self) -> None:
+        """Refuse tables that were made for something else, as those of a changed file."""
+        found = self.tables
+        if found is None:
+            return
+        start, ends = self._counted_from, tuple(range(self.period, found.horizon + 1, self.period))
+        for what, ours, theirs in (
+            ("groups {}", self.groups, found.groups),
+            ("{} decisions", self.period * (self.last or 1), found.horizon),
+            ("{}", self._enforced, found.prop),
+            ("periods that end after {} decisions", ends, found.due),
+            ("a start from {}", start, found.start),
+        ):
+            if ours != theirs:
+                raise ArtifactError(
+                    f"the stored tables are for {what.format(theirs)}, the periodic policy is for "
+                    f"{what.format(ours)}: synthesise it again"
+                )
+
+    @property
+    def _enforced(self) -> Property:
+        """What the tables satisfy."""
+        return self.prop
+
+    @property
+    def _counted_from(self) -> Counts:
+        """The counters that the tables begin with."""
+        return self.start
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but tables, as JSON-able data."""
+        return {
+            "kind": self.kind,
+            "property": self.prop.to_dict(),
+            "inputs": self.inputs.to_dict(),
+            "period": self.period,
+            "start": [list(self.start[g]) for g in self.groups],
+            "options": self.options(),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of :meth:`to_dict`."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
+        data, arrays = ({}, {}) if self.tables is None else self.tables.to_artifact()
+        facts = {"periodic": self.to_dict(), "library": __version__, "policy": data or None}
+        return write_artifact(path, facts, arrays)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> PeriodicPolicy:
+        """Read a periodic policy, checking its digest."""
+        found = load_policy(path)
+        if not isinstance(found, PeriodicPolicy):
+            raise ArtifactError(
+                f"{os.fspath(path)} is a policy for one window: load it with Policy.load"
+            )
+        return found
+
+    def __str__(self) -> str:
+        a, b = self.groups
+        return (
+            f"{self.prop} at the end of every {self.period} decisions, groups {a} and {b}, "
+            f"{self.title}"
+        )
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:
+    """The policy in a file, for one window or periodic."""
+    data, arrays = read_artifact(path)
+    with reading(path):
+        if "periodic" in data:
+            return _from_artifact(data, arrays)
+        return Policy.from_artifact(data, arrays)
+
+
+def _from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PeriodicPolicy:
+    facts = data["periodic"]
+    cls = PeriodicPolicy._kinds.get(facts["kind"])
+    if cls is None:
+        raise ArtifactError(
+            f"not a policy: unknown kind {facts['kind']!r}, perhaps of a later version"
+        )
+    inputs = inputs_from_dict(facts["inputs"])
+    start = Counts({g: tuple(c) for g, c in zip(inputs.groups, facts["start"], strict=True)})
+    made = cls(
+        property_from_dict(facts["property"]), inputs, facts["period"], start=start,
+        **facts["options"],
+    )  # fmt: skip
+    if data["policy"] is not None:
+        # As if it had just been made: the cached property is found in the instance.
+        made.__dict__["tables"] = Policy.from_artifact(data["policy"], arrays)
+        made.check_tables()
+    return made
+
+
+# What several kinds need --------------------------------------------------------------------
+
+
+def counters(counts: Counts) -> Counters:
+    """Counters of both groups as numbers."""
+    (n_a, k_a), (n_b, k_b) = counts.values()
+    return Counters(n_a, k_a, n_b, k_b)
+
+
+def difference_of_rates(prop: Property, title: str) -> DifferenceOfRates:
+    """``prop``, if the theorems about such shields speak of it."""
+    if isinstance(prop, DifferenceOfRates):
+        return prop
+    raise InvalidValueError(
+        f"{prop} is not a difference of rates: the guarantee of {title} shields is about the "
+        "difference of two rates, and says nothing about it. Use a Dynamic or an exact periodic "
+        "shield, which work with any property"
+    )
+
+
+def best_effort(prop: Property, inputs: Inputs, period: int, counts: Counts) -> Policy:
+    """The policy for one period that is fair if that can be guaranteed, else as often as can be."""
+    return synthesize(prop, inputs, horizon=period, start=counts, best_effort=True)
+
+
+def repeated(inputs: Inputs, period: int, times: int) -> Inputs:
+    """What to expect over several periods, if each is like the first."""
+    if isinstance(inputs, InputModel) or times == 1:
+        return inputs
+    parts, left = [], period
+    for model, steps in inputs.parts:
+        parts.append((model, min(steps, left)))
+        left -= min(steps, left)
+        if not left:
+            break
+    else:
+        model, steps = parts[-1]
+        parts[-1] = (model, steps + left)
+    return InputSchedule(parts * times)

@@ -1,0 +1,181 @@
+"""Static shields: one policy, begun anew in each period (the paper's static approach)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from fairshield.counts import Counts
+from fairshield.errors import InvalidValueError
+from fairshield.periodic import bounds as welfare
+from fairshield.periodic.conditions import Balanced, Condition, EqualDenominators, balanced_from
+from fairshield.periodic.policy import (
+    NOBODY,
+    NOTHING,
+    Inputs,
+    PeriodicPolicy,
+    Window,
+    counters,
+    difference_of_rates,
+)
+from fairshield.periodic.shield import PeriodicShield, State
+from fairshield.policy import Policy
+from fairshield.spec import BoundedRates, Number, Property, exact
+from fairshield.synthesis import synthesize
+
+Bounds = tuple[Number, Number] | Literal["centred", "cheapest"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Static(PeriodicPolicy):
+    """One policy, begun anew in each period."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        difference_of_rates(self.prop, self.title)
+
+    @cached_property
+    def tables(self) -> Policy:
+        """The policy of every period."""
+        return synthesize(self._enforced, self.inputs, horizon=self.period)
+
+    @property
+    def _counted_from(self) -> Counts:
+        return Counts.zero(self.groups)
+
+    def admits(self, start: Counts) -> bool:
+        # The counters before the first period count as another one.
+        if not any(count.seen for count in start.values()):
+            return True
+        assert self.condition is not None
+        as_period = self.condition.certain(NOTHING, counters(start), 0)
+        return bool(as_period) and self._enforced.holds(start)
+
+    def window(self, counts: Counts, completed: int) -> Window:
+        return Window(self.tables, self.tables.start, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class StaticFair(_Static):
+    """The cheapest policy for one period, repeated (the paper's Static-Fair)."""
+
+    kind = "static-fair"
+    title = "Static-Fair"
+
+    @cached_property
+    def condition(self) -> Condition:
+        return EqualDenominators(difference_of_rates(self.prop, self.title))
+
+
+class StaticFairShield(PeriodicShield):
+    """The cheapest policy for one period, repeated: the paper's Static-Fair shield.
+
+    Every period by itself is fair.  All periods together are if in each of them both groups have
+    equally many relevant people.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = StaticFairShield(fs.DemographicParity("0.1"), inputs, period=4)
+    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabb"]
+    [True, True, True, True]
+    >>> shield.guarantee.held, shield.holds()
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = StaticFair(prop, inputs, period, start=start or NOBODY)
+        super().__init__(policy, state=state)
+
+
+@dataclass(frozen=True, eq=False)
+class StaticBounded(_Static):
+    """Each group's rate kept between bounds in each period (the paper's Static-BW).
+
+    Parameters
+    ----------
+    bounds
+        Two rates at most the property's bound apart; ``"centred"``: around the rate that the
+        proposals are expected to have; ``"cheapest"``: those of least expected cost.
+    """
+
+    kind = "static-bounded"
+    title = "Static-BW"
+
+    bounds: Any = "centred"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "bounds", self._checked_bounds())
+
+    def _checked_bounds(self) -> tuple[Fraction, Fraction]:
+        prop = difference_of_rates(self.prop, self.title)
+        if prop.bound == 0:
+            raise InvalidValueError(
+                f"{prop} leaves no room between welfare bounds: {self.title} needs a bound above 0"
+            )
+        if self.bounds in ("centred", "cheapest"):
+            choose = welfare.centred if self.bounds == "centred" else welfare.cheapest
+            return choose(prop, self.inputs, self.period)
+        try:
+            lower, upper = (exact(end, "a welfare bound", most=1) for end in self.bounds)
+        except (TypeError, ValueError) as error:
+            raise InvalidValueError(
+                f"bounds must be two rates, 'centred' or 'cheapest', got {self.bounds!r} ({error})"
+            ) from None
+        if not lower < upper <= lower + prop.bound:
+            raise InvalidValueError(
+                f"bounds must rise by more than 0 and at most {prop.bound}, so that rates inside "
+                f"them satisfy {prop}, got {lower} and {upper}"
+            )
+        return lower, upper
+
+    @cached_property
+    def condition(self) -> Balanced:
+        return Balanced(balanced_from(*self.bounds))
+
+    @property
+    def _enforced(self) -> Property:
+        lower, upper = self.bounds
+        least, outcome = self.condition.least, self.prop.relevant_outcome
+        return BoundedRates(lower, upper, outcome=outcome, min_support=least)
+
+    def options(self) -> dict[str, Any]:
+        return {"bounds": [str(end) for end in self.bounds]}
+
+
+class StaticBoundedShield(PeriodicShield):
+    """Rates kept between welfare bounds in each period: the paper's Static-BW shield.
+
+    Fair at the end of every period if in each of them both groups have at least
+    ``ceil(1 / (u - l))`` relevant people.  ``bounds`` is ``(l, u)``, ``"centred"`` around the
+    expected rate of the proposals, or ``"cheapest"``, found by a search over all bounds.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = StaticBoundedShield(fs.DemographicParity("0.2"), inputs, period=20)
+    >>> shield.policy.bounds, shield.policy.condition.least
+    ((Fraction(2, 5), Fraction(3, 5)), 5)
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        bounds: Bounds = "centred",
+        start: Counts | None = None,
+        state: State | None = None,
+    ) -> None:
+        policy = StaticBounded(prop, inputs, period, bounds=bounds, start=start or NOBODY)
+        super().__init__(policy, state=state)
