@@ -232,7 +232,7 @@ def test_the_last_period_of_an_exact_policy_ends_the_run(
     result = command("run", periodic("exact"), stdin=jsonl + jsonl)
     assert result.exit_code == 2
     assert len(result.stdout.splitlines()) == 40
-    assert "line 41: all 8 periods of this run are over" in result.stderr
+    assert "line 41: this run is over after its last period, number 8" in result.stderr
     assert "use a perpetual shield" in result.stderr
 
 
@@ -373,7 +373,7 @@ def test_a_log_longer_than_the_plan_names_its_line(
     text = log("exact").read_text() * 2
     result = command("audit", "-", "--policy", periodic("exact"), stdin=text)
     assert result.exit_code == 2
-    assert "line 41: all 8 periods of this run are over" in result.stderr
+    assert "line 41: this run is over after its last period, number 8" in result.stderr
 
 
 # verify -------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def test_the_audit_reproduces_a_counterexample(
     assert found.exit_code == 1
     assert "guarantee violated" in found.stderr
     assert "assumes that in every period" in found.stderr
-    assert "broken after" in found.stderr or "of 5 decisions can meet it" in found.stderr
+    assert "broken at decision" in found.stderr or "of 5 decisions can meet it" in found.stderr
     audited = command("audit", "-", "--policy", periodic(kind), "--json", stdin=found.stdout)
     report = json.loads(audited.stdout)
     assert (audited.exit_code, report["difference"]) == (1, None)

@@ -176,19 +176,28 @@ def test_a_policy_for_one_window_is_not_periodic(plain_policy: fs.Policy, tmp_pa
 
 def test_decisions_are_explained_in_the_period_and_after_its_end(policy: PeriodicPolicy) -> None:
     shield = fs.PeriodicShield(policy)
-    with pytest.raises(fs.InvalidValueError, match="nothing has been decided"):
-        shield.explain(fs.PeriodicShield(policy).advise("a", proposed=True))
-    for i, request in enumerate(stream(2 * T)):
+    told: list[tuple[Any, Any]] = []
+    for i, request in enumerate(stream(3 * T)):
         decision = give(shield, request)
-        if i % T not in (0, T - 1):
-            continue
+        assert (decision.period, decision.position) == (i // T, i % T)
         found = shield.explain(decision)
-        assert found.period == i // T
-        assert str(found).startswith(f"Period {i // T + 1}. ")
+        assert str(found).startswith(f"Period {i // T + 1}. Decision {i % T + 1}, ")
         assert found.plan in str(found)
-        shield.guarantee  # noqa: B018  the next period may have begun by now
-        if shield.completed < (policy.last or PERIODS):
-            assert shield.explain(decision) == found
+        told.append((decision, found))
+        # Whatever has been decided since, in the next period the explanation is the same.
+        for earlier, said in told[max(i - T + 1, 0) :: 3]:
+            assert shield.explain(earlier) == said
+    with pytest.raises(fs.InvalidValueError, match="belongs to period 0, whose plan is not kept"):
+        shield.explain(told[0][0])
+
+
+def test_a_decision_of_another_period_is_not_taken_for_one_of_this(policy: PeriodicPolicy) -> None:
+    shield = fs.PeriodicShield(policy)
+    advice = shield.advise("a", proposed=True)
+    for request in stream(T):
+        give(shield, request)
+    with pytest.raises(fs.InvalidValueError, match="of period 0 is none of period 1"):
+        shield.record(advice, final=True)
 
 
 def test_an_unknown_group_is_refused_and_not_counted(policy: PeriodicPolicy) -> None:
@@ -298,7 +307,9 @@ def test_no_decisions_are_left_after_the_last_period() -> None:
         assert over.remaining == 0
         assert over.guarantee.guaranteed == over.holds() is True
         for ask in (over.decide, over.advise):
-            with pytest.raises(fs.WindowOverError, match="all 2 periods of this run are over"):
+            with pytest.raises(
+                fs.WindowOverError, match="over after its last period, number 2"
+            ):
                 ask("a", proposed=True)
     for change in ({"decided": 1}, {"completed": 3}):
         with pytest.raises(fs.InvalidValueError):
@@ -329,7 +340,7 @@ def test_a_period_that_begins_with_too_little_history_breaks_the_condition() -> 
     resumed = fs.PeriodicShield(shield.policy, state=shield.state)
     for each in (shield, resumed):
         assert (each.guarantee.broken_at, each.guarantee.broken_by) == (4, "arrivals")
-        assert "broken after 4 decisions" in str(each.guarantee)
+        assert "broken at decision 4" in str(each.guarantee)
 
 
 @pytest.mark.parametrize(

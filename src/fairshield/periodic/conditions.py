@@ -123,8 +123,8 @@ class EnoughHistory(Condition):
     @property
     def words(self) -> str:
         return (
-            "it begins fair, and whoever comes, 1/n_a + 1/n_b at its end is at most the bound plus "
-            "the bias at its beginning"
+            "it begins fair and, whoever comes, the sum of 1/(people seen) over both groups at its "
+            "end is at most the bound plus the bias at its beginning"
         )
 
     def possible(self, start: Counters, gained: Counters, left: int) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fairshield.counts import Counts, is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.periodic.policy import (
     NOBODY,
     Inputs,
@@ -16,6 +16,7 @@ from fairshield.periodic.policy import (
     Window,
     best_effort,
     repeated,
+    so_far,
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
@@ -57,12 +58,25 @@ class ExactPeriodic(PeriodicPolicy):
     def synthesize(self, progress: Progress | None = None) -> Policy:
         """The policy of all periods, made with a progress report."""
         total = self.period * self.periods
-        made = synthesize(
-            self.prop, repeated(self.inputs, self.period, self.periods), horizon=total,
-            start=self.start, checkpoints=range(self.period, total, self.period), progress=progress,
-        )  # fmt: skip
+        inputs, ends = repeated(self.inputs, self.period, self.periods), range(self.period, total)
+        try:
+            made = synthesize(
+                self.prop, inputs, horizon=total, start=self.start,
+                checkpoints=ends[:: self.period], progress=progress,
+            )  # fmt: skip
+        except InfeasibleError:
+            raise InfeasibleError(
+                f"{self.prop} cannot be guaranteed at the end of each of {self.periods} periods of "
+                f"{self.period} decisions, starting from {so_far(self.start)}: some order of "
+                "arrivals defeats every shield. Loosen the bound, set min_support, lengthen the "
+                "period, or use a Dynamic shield, which does what can be done"
+            ) from None
         self.__dict__["tables"] = made  # where the cached property looks for it
         return made
+
+    @property
+    def theorem(self) -> str:
+        return "exact periodic shields are always fair"
 
     @property
     def unconditional(self) -> bool:

@@ -20,8 +20,8 @@ class Guarantee:
     prop, period
         What must hold, and after every how many decisions.
     theorem, condition
-        The theorem that applies and what it assumes of every period; ``None``: none does, or it
-        assumes nothing.
+        The theorem that applies (``None``: none does), and what it assumes of every period
+        (``None``: nothing).
     unconditional
         Whether the theorem needs no condition.
     held
@@ -73,7 +73,9 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
         held = None if self.certificate is None else self.certificate.to_dict()
-        return {**asdict(self), "certificate": held, "worst_bias": plain_number(self.worst_bias)}
+        data = {"property": self.prop, **asdict(self)}
+        del data["prop"]
+        return {**data, "certificate": held, "worst_bias": plain_number(self.worst_bias)}
 
     def __str__(self) -> str:
         return " ".join([self._promise(), self._ground(), self._past()])
@@ -82,20 +84,23 @@ class Guarantee:
         if self.over:
             verb = "holds" if self.guaranteed else "does not hold"
             return f"{self.prop} {verb} at the end of the last period."
+        begun = self.decided % self.period > 0 or not self.completed
+        period = "this period" if begun else "the next period"
         if self.guaranteed:
-            return f"{self.prop} is certain to hold at the end of this period."
+            return f"{self.prop} is certain to hold at the end of {period}."
         if self.risk is None:
-            return f"{self.prop} is not certain to hold at the end of this period."
+            return f"{self.prop} is not certain to hold at the end of {period}."
         return (
-            f"{self.prop} cannot be guaranteed for the end of this period; the probability of a "
+            f"{self.prop} cannot be guaranteed for the end of {period}; the probability of a "
             f"violation was {self.risk:.3g} at its start."
         )
 
     def _ground(self) -> str:
         if self.unconditional:
-            ground = f"{self.title} shields need no condition"
+            ground = f"By theorem ({self.theorem}) no condition is needed"
             if self.broken_at is not None:
-                return f"{ground}, but a person overrode one after {self.broken_at} decisions."
+                against = f"a person decided against advice at decision {self.broken_at}"
+                return f"{ground}, but {against}."
             if self.certificate is not None:
                 ground += f"; certificate in force: {self.certificate}"
             elif self.plan_until is not None:
@@ -112,7 +117,7 @@ class Guarantee:
             if self.broken_by == "period":
                 return f"no period of {self.period} decisions can meet it"
             by = {"person": " by a person", "start": " by the counters it started from"}
-            return f"broken after {self.broken_at} decisions{by.get(self.broken_by or '', '')}"
+            return f"broken at decision {self.broken_at}{by.get(self.broken_by or '', '')}"
         return "held so far, and " + (
             "certain to hold in this period" if self.certain else "still possible in this period"
         )
@@ -121,6 +126,8 @@ class Guarantee:
         if not self.completed:
             return "No period has ended yet."
         ends = f"{self.fair_ends} of {self.completed} periods ended fair"
-        if self.unfair_at is not None:
-            ends += f", the first unfair one after {self.unfair_at} decisions"
+        if self.completed == 1:
+            ends = f"The first period ended {'fair' if self.fair_ends else 'unfair'}"
+        elif self.unfair_at is not None:
+            ends += f", the first unfair one at decision {self.unfair_at}"
         return f"{ends}; largest bias {self.worst_bias:.4g}."

@@ -16,6 +16,7 @@ from fairshield.periodic.policy import (
     best_effort,
     difference_of_rates,
     repeated,
+    so_far,
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
@@ -40,7 +41,7 @@ class Perpetual(PeriodicPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        difference_of_rates(self.prop, self.title)
+        difference_of_rates(self.prop, self.title, "corridors for the two rates")
         if not is_whole(self.lookahead) or self.lookahead < 1:
             raise InvalidValueError(
                 f"lookahead must be a whole number of periods, at least 1, got {self.lookahead!r}"
@@ -51,6 +52,10 @@ class Perpetual(PeriodicPolicy):
     def sustained(self) -> Sustained:
         """What holds at the end of each plan."""
         return Sustained(self.prop)
+
+    @property
+    def theorem(self) -> str:
+        return "perpetual shields are always fair"
 
     @property
     def unconditional(self) -> bool:
@@ -76,11 +81,19 @@ class Perpetual(PeriodicPolicy):
     def plan(self, counts: Counts, *, recorded: int = 1) -> Policy:
         """The cheapest plan from these counters, with the decisions of its first periods."""
         total, horizon = self.lookahead * self.period, recorded * self.period
-        return synthesize(
-            self.prop, repeated(self.inputs, self.period, self.lookahead), horizon=horizon,
-            further=total - horizon, start=counts, terminal=self.sustained,
-            checkpoints=range(self.period, total, self.period),
-        )  # fmt: skip
+        try:
+            return synthesize(
+                self.prop, repeated(self.inputs, self.period, self.lookahead), horizon=horizon,
+                further=total - horizon, start=counts, terminal=self.sustained,
+                checkpoints=range(self.period, total, self.period),
+            )  # fmt: skip
+        except InfeasibleError:
+            raise InfeasibleError(
+                f"no plan over {total} decisions keeps {self.prop} at the end of every "
+                f"{self.period} and ends with a certificate, starting from {so_far(counts)}: raise "
+                f"lookahead (now {self.lookahead}), loosen the bound, set min_support, or use a "
+                "Dynamic shield, which does what can be done from a history that others made"
+            ) from None
 
     def options(self) -> dict[str, Any]:
         return {"lookahead": self.lookahead}

@@ -26,7 +26,7 @@ from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.policy import Policy, reading
 from fairshield.spec import Certificate, DifferenceOfRates, Property, property_from_dict
-from fairshield.synthesis import checked_start, synthesize
+from fairshield.synthesis import check_kinds, checked_start, synthesize
 
 Inputs = InputModel | InputSchedule
 
@@ -79,6 +79,7 @@ class PeriodicPolicy(ABC):
         return dict(sorted(PeriodicPolicy._kinds.items()))
 
     def __post_init__(self) -> None:
+        check_kinds(self.prop, self.inputs)
         if not is_whole(self.period) or self.period < 1:
             raise InvalidValueError(
                 f"period must be a whole number of at least 1, got {self.period!r}: it is the "
@@ -95,6 +96,11 @@ class PeriodicPolicy(ABC):
     def condition(self) -> Condition | None:
         """What the theorem assumes; ``None`` if it assumes nothing, or there is no theorem."""
         return None
+
+    @property
+    def theorem(self) -> str | None:
+        """The theorem that applies, by its name in docs/guarantees.md; ``None``: none does."""
+        return None if self.condition is None else self.condition.theorem
 
     @property
     def unconditional(self) -> bool:
@@ -256,14 +262,21 @@ def counters(counts: Counts) -> Counters:
     return Counters(n_a, k_a, n_b, k_b)
 
 
-def difference_of_rates(prop: Property, title: str) -> DifferenceOfRates:
-    """``prop``, if the theorems about such shields speak of it."""
+def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceOfRates:
+    """``prop``, if the theorem about such shields, which rests on ``grounds``, speaks of it."""
     if isinstance(prop, DifferenceOfRates):
         return prop
     raise InvalidValueError(
-        f"{prop} is not a difference of rates: the guarantee of {title} shields is about the "
-        "difference of two rates, and says nothing about it. Use a Dynamic or an exact periodic "
-        "shield, which work with any property"
+        f"{prop} is not a difference of rates: the guarantee of {title} shields rests on "
+        f"{grounds} and says nothing about it. Use a Dynamic or an exact periodic shield, which "
+        "work with any property"
+    )
+
+
+def so_far(counts: Counts) -> str:
+    """Counters in words."""
+    return " and ".join(
+        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in counts.items()
     )
 
 

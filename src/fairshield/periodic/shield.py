@@ -24,17 +24,13 @@ State = PeriodicState | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PeriodicExplanation:
-    """Why a decision was made, and on what plan.
-
-    ``period`` counts from 0; ``plan`` says what the plan of the period rests on.
-    """
+    """Why a decision was made; ``plan`` says what the plan of its period rests on."""
 
     explanation: Explanation
-    period: int
     plan: str
 
     def __str__(self) -> str:
-        return f"Period {self.period + 1}. {self.explanation} {self.plan}"
+        return f"Period {self.explanation.decision.period + 1}. {self.explanation} {self.plan}"
 
 
 class PeriodicShield:
@@ -49,6 +45,11 @@ class PeriodicShield:
     """
 
     def __init__(self, policy: PeriodicPolicy, *, state: State | None = None) -> None:
+        if not isinstance(policy, PeriodicPolicy):
+            raise InvalidValueError(
+                f"a periodic shield needs a periodic policy, got {type(policy).__name__}: use "
+                "Shield for one window"
+            )
         self.policy = policy
         self._condition = policy.condition
         self._completed, self._decided = 0, 0
@@ -143,7 +144,7 @@ class PeriodicShield:
             title=policy.title,
             prop=str(self.prop),
             period=self.period,
-            theorem=None if condition is None else condition.theorem,
+            theorem=policy.theorem,
             condition=None if condition is None else condition.words,
             unconditional=policy.unconditional,
             held=held,
@@ -222,13 +223,16 @@ class PeriodicShield:
 
     def explain(self, decision: Decision) -> PeriodicExplanation:
         """Why a decision of the period in progress, or of the one just over, was made."""
-        just_over = self._decided == 0
-        plan = self._previous if just_over else self._plan
+        plans = (plan for plan in (self._plan, self._previous) if plan is not None)
+        plan = next((plan for plan in plans if plan.period == decision.period), None)
         if plan is None:
-            raise InvalidValueError("nothing has been decided yet that could be explained")
+            raise InvalidValueError(
+                f"decision {decision.position} belongs to period {decision.period}, whose plan is "
+                "not kept: a decision can be explained in its period and in the next one; explain "
+                "older ones from their log, with fairshield explain"
+            )
         found = explain(plan.window.policy, plan.in_window(decision))
-        found = replace(found, decision=decision)
-        return PeriodicExplanation(found, self._completed - just_over, self._grounds(plan))
+        return PeriodicExplanation(replace(found, decision=decision), self._grounds(plan))
 
     def _grounds(self, plan: _Plan) -> str:
         policy = plan.window.policy
@@ -239,10 +243,10 @@ class PeriodicShield:
             )
         if policy.terminal is not None:
             held = self.policy.certificate(policy.start)
-            periods = (policy.horizon + policy.further) // self.period
-            return (
-                f"The plan covers {periods} periods and ends with a certificate; at its start "
-                + ("none was in force." if held is None else f"this one was in force: {held}.")
+            ahead = (policy.horizon + policy.further) // self.period
+            covered = "this period" if ahead == 1 else f"{ahead} periods"
+            return f"The plan covers {covered} and ends with a certificate; at its start " + (
+                "none was in force." if held is None else f"this one was in force: {held}."
             )
         return f"The plan keeps {policy.prop} over {policy.horizon} decisions."
 
@@ -257,8 +261,8 @@ class PeriodicShield:
         if self._plan is None:
             if self._over:
                 raise WindowOverError(
-                    f"all {self.policy.last} periods of this run are over: plan for more periods, "
-                    "or use a perpetual shield"
+                    f"this run is over after its last period, number {self.policy.last}: plan for "
+                    "more periods, or use a perpetual shield"
                 )
             self._begin()
         assert self._plan is not None
@@ -267,7 +271,7 @@ class PeriodicShield:
     def _begin(self) -> None:
         window = self.policy.window(self._start, self._completed)
         shield = Shield(window.policy, counts=window.counts, decided=window.decided)
-        self._plan = _Plan(window, shield)
+        self._plan = _Plan(window, shield, self._completed)
         self._check_condition()
 
     def _count(self) -> None:
@@ -309,6 +313,11 @@ class PeriodicShield:
                 f"{state.completed} periods and {state.decided} decisions do not lead to {counts} "
                 f"in periods of {self.period} decisions: use what shield.state returned"
             )
+        if state.certificate != policy.certificate(start):
+            raise InvalidValueError(
+                f"the state holds the certificate {state.certificate}, which is not that of its "
+                f"counters, {policy.certificate(start)}: use what shield.state returned"
+            )
         self._completed, self._decided = state.completed, state.decided
         self._start, self._history = start, state.history
         # A period that has not begun begins with the next decision.
@@ -324,7 +333,11 @@ class PeriodicShield:
             in_time = state.decided < self.period + waiting
         begun = state.decided > 0 or (start == counts and not waiting)
         before, most = _seen(start) - _seen(self.policy.start), state.completed * self.period
-        return in_time and begun and (before <= most if self.policy.labelled else before == most)
+        counted = before <= most if self.policy.labelled else before == most
+        past, total = state.history, most + state.decided
+        told = past.fair_ends <= state.completed and (past.unfair_at or 0) <= total
+        told = told and (past.broken_at or 0) <= total
+        return in_time and begun and counted and told
 
 
 def _seen(counts: Counts) -> int:
@@ -334,10 +347,10 @@ def _seen(counts: Counts) -> int:
 class _Plan:
     """What decides the period in progress, and how far it has got."""
 
-    __slots__ = ("_offset", "_start", "shield", "window")
+    __slots__ = ("_offset", "_start", "period", "shield", "window")
 
-    def __init__(self, window: Window, shield: Shield) -> None:
-        self.window, self.shield = window, shield
+    def __init__(self, window: Window, shield: Shield, period: int) -> None:
+        self.window, self.shield, self.period = window, shield, period
         self._offset = window.decided
         self._start = window.policy.since_start(window.counts)
 
@@ -356,7 +369,7 @@ class _Plan:
             pending = pending._replace(position=pending.position + window.decided)
         decided = window.decided + state.decided
         shield = Shield(window.policy, counts=Counts(begun), decided=decided, pending=pending)
-        return cls(window, shield)
+        return cls(window, shield, state.completed)
 
     def gained(self) -> tuple[int, int, int, int]:
         """Counters since the start of the period."""
@@ -366,9 +379,13 @@ class _Plan:
 
     def in_period(self, decision: Decision) -> Decision:
         """The decision with its position in the period."""
-        offset = self._offset
-        return decision._replace(position=decision.position - offset) if offset else decision
+        return decision._replace(position=decision.position - self._offset, period=self.period)
 
     def in_window(self, decision: Decision) -> Decision:
         """The decision with its position in the policy's window."""
+        if decision.period != self.period:
+            raise InvalidValueError(
+                f"decision {decision.position} of period {decision.period} is none of period "
+                f"{self.period}, which is in progress"
+            )
         return decision._replace(position=decision.position + self._offset)

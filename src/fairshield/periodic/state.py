@@ -14,6 +14,8 @@ from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Certificate
 
 _VERSION = 1
+BREAKERS = ("arrivals", "person", "start", "period")
+"""What can break a condition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,8 @@ class PeriodicState:
         try:
             if data["version"] != _VERSION:
                 raise InvalidValueError(
-                    f"a state of version {data['version']!r}, this library reads {_VERSION}"
+                    f"a state of version {data['version']!r}, this library reads {_VERSION}: "
+                    "resume it with the version of fairshield that wrote it"
                 )
             held = data["certificate"]
             return PeriodicState(
@@ -129,6 +132,14 @@ def _plain_history(history: History) -> dict[str, Any]:
 
 def _history(data: Mapping[str, Any]) -> History:
     worst = data["worst_bias"]
+    for key in ("broken_at", "unfair_at"):
+        if data[key] is not None:
+            _whole(data, key)
+    if data["broken_by"] not in (None, *BREAKERS):
+        raise InvalidValueError(
+            f"broken_by must be one of {', '.join(BREAKERS)}, got {data['broken_by']!r}"
+        )
+    _whole(data, "fair_ends")
     return History(**{**data, "worst_bias": math.inf if worst is None else float(worst)})
 
 

@@ -25,6 +25,7 @@ from fairshield.policy import Policy
 from fairshield.spec import BoundedRates, Number, Property, exact
 from fairshield.synthesis import synthesize
 
+_GROUNDS = "adding up the rates of periods"
 Bounds = tuple[Number, Number] | Literal["centred", "cheapest"]
 
 
@@ -34,7 +35,7 @@ class _Static(PeriodicPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        difference_of_rates(self.prop, self.title)
+        difference_of_rates(self.prop, self.title, _GROUNDS)
 
     @cached_property
     def tables(self) -> Policy:
@@ -66,7 +67,7 @@ class StaticFair(_Static):
 
     @cached_property
     def condition(self) -> Condition:
-        return EqualDenominators(difference_of_rates(self.prop, self.title))
+        return EqualDenominators(difference_of_rates(self.prop, self.title, _GROUNDS))
 
 
 class StaticFairShield(PeriodicShield):
@@ -118,7 +119,7 @@ class StaticBounded(_Static):
         object.__setattr__(self, "bounds", self._checked_bounds())
 
     def _checked_bounds(self) -> tuple[Fraction, Fraction]:
-        prop = difference_of_rates(self.prop, self.title)
+        prop = difference_of_rates(self.prop, self.title, _GROUNDS)
         if prop.bound == 0:
             raise InvalidValueError(
                 f"{prop} leaves no room between welfare bounds: {self.title} needs a bound above 0"

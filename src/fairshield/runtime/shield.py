@@ -61,6 +61,11 @@ class Shield:
         decided: int | None = None,
         pending: Decision | None = None,
     ) -> None:
+        if not isinstance(policy, Policy):
+            raise InvalidValueError(
+                f"a shield needs a policy for one window, got {type(policy).__name__}: make one "
+                "with synthesize, or use PeriodicShield for a periodic policy"
+            )
         self.policy = policy
         self._horizon = policy.horizon
         self._index = {group: i for i, group in enumerate(policy.groups)}

@@ -43,7 +43,7 @@ class Decision(NamedTuple):
     ``position`` counts from 0 in the window; ``cost`` is the price of overruling this proposal,
     ``paid`` what was paid; ``guaranteed`` says whether the property is still certain to hold at
     the horizon; ``seen_before`` are the counters ``(n_a, k_a, n_b, k_b)`` since the start of the
-    window on which the decision rests.
+    window on which the decision rests.  ``period`` counts the periods of a run from 0.
     """
 
     position: int
@@ -54,6 +54,7 @@ class Decision(NamedTuple):
     why: Why
     seen_before: tuple[int, int, int, int]
     guaranteed: bool = True
+    period: int = 0
 
     @property
     def overruled(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield._version import __version__
-from fairshield.counts import Counts, is_whole, unknown_group
+from fairshield.counts import Counts, Group, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
@@ -30,7 +30,16 @@ Progress = Callable[[float], None]
 _MOST_REFERENCE = 200
 _MOST_SEEN = 10**15
 
-__all__ = ["Backend", "cost_to_go", "least_cost", "planned_rise", "processors", "synthesize"]
+__all__ = [
+    "Backend",
+    "check_kinds",
+    "checked_start",
+    "cost_to_go",
+    "least_cost",
+    "planned_rise",
+    "processors",
+    "synthesize",
+]
 
 
 def synthesize(
@@ -98,7 +107,7 @@ def synthesize(
     >>> round(policy.expected_cost, 6)
     2.587138
     """
-    _check_kinds(prop, inputs)
+    check_kinds(prop, inputs)
     horizon, further = _checked_horizon(horizon, further)
     planned = horizon + further
     start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
@@ -251,9 +260,18 @@ def _checked_horizon(horizon: int, further: int) -> tuple[int, int]:
     return int(horizon), int(further)
 
 
-def checked_start(inputs: InputModel | InputSchedule, start: Counts | None) -> Counts:
+def checked_start(
+    inputs: InputModel | InputSchedule, start: Mapping[Group, tuple[int, int]] | None
+) -> Counts:
+    """Counters of the groups of ``inputs``, in their order; ``None``: nobody seen."""
     if start is None:
         return Counts.zero(inputs.groups)
+    if not isinstance(start, Mapping):
+        raise InvalidValueError(
+            f"start maps groups to (seen, accepted), as in Counts({{'a': (10, 8), ...}}), got "
+            f"{start!r}"
+        )
+    start = Counts({group: (count[0], count[1]) for group, count in start.items()})
     for group in start:
         if group not in inputs.groups:
             raise unknown_group(group, inputs.groups)
@@ -306,7 +324,8 @@ def _check_terminal(prop: Property, terminal: Property | None) -> None:
         )
 
 
-def _check_kinds(prop: object, inputs: object) -> None:
+def check_kinds(prop: object, inputs: object) -> None:
+    """Refuse what is neither a property nor an input model."""
     if not isinstance(prop, Property):
         raise InvalidValueError(
             f"prop is a property such as DemographicParity('0.1'), got {prop!r}"

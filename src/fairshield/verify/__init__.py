@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairshield.counts import is_whole
+from fairshield.errors import InvalidValueError
 from fairshield.layout import Layout
 from fairshield.policy import Policy
 from fairshield.structure import broken, check_tables
@@ -88,6 +89,11 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     >>> print(fs.verify(policy))
     guarantee holds: 433 states, 1,060 transitions
     """
+    if not isinstance(policy, Policy):
+        raise InvalidValueError(
+            f"verify is about a policy for one window, got {type(policy).__name__}: use "
+            "fairshield.periodic.verify.verify_periodic for a periodic policy"
+        )
     _check_window(policy)
     check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
     # Loads the compiler, which everything else in this module does without.
