@@ -32,7 +32,15 @@ ORANGE, BLUE, GREY, BAND, INK = "#D55E00", "#0072B2", "#8A8A8A", "#FFF0B8", "#22
 _ROW_INCHES, _WIDTH_INCHES = 4.1, 10.0
 _BINS_PER_BOUND = 5
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_FIVE = ("#E69F00", "#CC79A7", BLUE, "#009E73", ORANGE, "#56B4E9")
+_KINDS = {
+    "no shield": GREY,
+    "static-fair": "#E69F00",
+    "static-bounded": "#CC79A7",
+    "dynamic": BLUE,
+    "inactive": "#56B4E9",
+    "exact": "#009E73",
+    "perpetual": ORANGE,
+}
 _ERROR = {"ecolor": INK, "capsize": 3, "lw": 1.1}
 
 
@@ -244,15 +252,16 @@ def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) 
 
     figure = Figure(figsize=(11.0, 7.4), layout="constrained")
     (fair, cost), (by_period, bias) = figure.subplots(2, 2)
-    names = [row.name for row in comparison.rows]
-    colours = dict(zip(names, [GREY, *_FIVE], strict=False))
+    colours = {row.name: _KINDS.get(row.name, INK) for row in comparison.rows}
     _draw_shares(fair, comparison.rows, colours)
     _draw_means(cost, comparison.rows, colours, lambda row: row.cost, "cost of a run")
     _draw_means(
         bias, comparison.rows, colours, lambda row: row.worst_bias, "worst bias at a period end"
     )
     bias.axvline(comparison.limit, color=INK, lw=1.2, ls="--")
-    bias.set_xlabel(f"{bias.get_xlabel()};  dashed: what is allowed")
+    for i, row in enumerate(comparison.rows):
+        bias.plot(row.largest_bias, i, marker=">", ms=6, mfc="white", mec=INK, zorder=7)
+    bias.set_xlabel("mean over runs ± standard error;  ▷ largest of all runs;  dashed: allowed")
     _draw_by_period(by_period, comparison, colours)
     figure.suptitle(
         f"{comparison.prop} after every {comparison.period} decisions: the same "
@@ -286,9 +295,9 @@ def _draw_means(
         mean = value(row)
         axes.barh(i, mean.value, color=colours[row.name], height=0.62, xerr=mean.error or 0.0,
                   error_kw=_ERROR)  # fmt: skip
-        axes.annotate(f"{mean.value:.3g}", (mean.value + (mean.error or 0.0), i), xytext=(4, 0),
-                      textcoords="offset points", va="center", size=9, color=INK,
-                      bbox={"fc": "white", "ec": "none", "pad": 0.6}, zorder=6)  # fmt: skip
+        axes.annotate(f"{mean.value:.3g}", (0.0, i), xytext=(4, 0), textcoords="offset points",
+                      va="center", size=9, color=INK,
+                      bbox={"fc": "white", "ec": "none", "pad": 1.2}, zorder=6)  # fmt: skip
     _name_rows(axes, rows)
     axes.margins(x=0.12)
     axes.set_xlabel("mean over runs ± standard error")
@@ -300,15 +309,16 @@ def _draw_by_period(axes: Any, comparison: PeriodicComparison, colours: dict[str
     for row in comparison.rows[1:]:
         values = np.array([mean.value for mean in row.cost_by_period])
         errors = [mean.error or 0.0 for mean in row.cost_by_period]
-        axes.errorbar(at, np.maximum(values, 1e-3), yerr=errors, color=colours[row.name], lw=1.6,
+        values[values == 0.0] = np.nan  # has no place on a logarithmic axis
+        axes.errorbar(at, values, yerr=errors, color=colours[row.name], lw=1.6,
                       marker="o", ms=4, capsize=2, label=row.name)  # fmt: skip
     axes.set_yscale("log")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("period")
-    axes.set_title("cost by period (logarithmic)", loc="left", size=11, color=INK)
+    axes.set_title("cost by period (logarithmic, without zeros)", loc="left", size=11, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     if len(comparison.rows) > 1:
-        axes.legend(frameon=False, fontsize=9)
+        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _name_rows(axes: Any, rows: Sequence[Row]) -> None:

@@ -479,7 +479,5 @@ def test_what_contradicts_the_periodic_shield_is_refused(
 def test_a_log_that_outlives_the_plan_names_its_line() -> None:
     policy = ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 2, periods=1)
     log = periodic_log(policy, [Request("a", True, 1.0, True)] * 2)
-    with pytest.raises(
-        fs.InvalidValueError, match="line 3: this run is over after its last"
-    ):
+    with pytest.raises(fs.InvalidValueError, match="line 3: this run is over after its last"):
         fs.audit(policy.prop, records_of([*log, log[0]]), shield=PeriodicShield(policy))

@@ -307,9 +307,7 @@ def test_no_decisions_are_left_after_the_last_period() -> None:
         assert over.remaining == 0
         assert over.guarantee.guaranteed == over.holds() is True
         for ask in (over.decide, over.advise):
-            with pytest.raises(
-                fs.WindowOverError, match="over after its last period, number 2"
-            ):
+            with pytest.raises(fs.WindowOverError, match="over after its last period, number 2"):
                 ask("a", proposed=True)
     for change in ({"decided": 1}, {"completed": 3}):
         with pytest.raises(fs.InvalidValueError):

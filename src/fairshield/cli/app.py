@@ -108,7 +108,8 @@ def app() -> None:
     """Shields that keep a stream of decisions fair: always, and at the least expected cost.
 
     A policy is made once (synthesize), checked (verify) and put before any classifier (run);
-    whatever arrives, its decisions satisfy the property at the end of every window.
+    whatever arrives, its decisions satisfy the property at the end of every window. Periodic
+    policies (synthesize --periodic) go on from one period to the next.
     """
 
 

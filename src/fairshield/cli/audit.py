@@ -19,7 +19,7 @@ from fairshield.cli.options import (
     property_options,
     start_option,
 )
-from fairshield.cli.output import positions, print_facts, print_json, print_table
+from fairshield.cli.output import number_of, positions, print_facts, print_json, print_table
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import InvalidValueError
@@ -28,7 +28,7 @@ from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.audit import audit as audit_log
-from fairshield.runtime.report import AuditReport
+from fairshield.runtime.report import AuditReport, Window
 from fairshield.specfile import parse_property, parse_start
 
 _SHOWN = 10
@@ -137,6 +137,8 @@ def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None)
     )
     if report.violations:
         _print_violations(report, noun)
+    if noun == "period" and complete:
+        _print_periods(report, complete)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
 
@@ -149,7 +151,9 @@ def _verdict(report: AuditReport, noun: str, unfair: int, complete: int) -> str:
         return f"{report.prop} held " + (
             f"at the end of {checked}" if checked else f"so far: the {noun} is not finished"
         )
-    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {len(report.windows):,} {noun}s"
+    # A checkpoint may be violated in a window that is not finished.
+    of = max(unfair, complete)
+    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {number_of(of, noun)}"
 
 
 def _windows(report: AuditReport, complete: int) -> str:
@@ -166,7 +170,10 @@ def _overruled(report: AuditReport) -> str:
 
 
 def _largest_bias(report: AuditReport, noun: str) -> str:
-    largest = max((window.bias for window in report.windows if window.complete), default=0.0)
+    biases = [window.bias for window in report.windows if window.complete]
+    if not biases:
+        return f"no {noun} has ended"
+    largest = max(biases)
     return f"{largest:.4g} at the end of a {noun}, {report.limit:.4g} is allowed"
 
 
@@ -183,7 +190,7 @@ def _print_violations(report: AuditReport, noun: str) -> None:
     click.echo("\nViolations")
     rows = [
         [
-            f"{noun} {violation.window}",
+            f"period {violation.window + 1}" if noun == "period" else f"{noun} {violation.window}",
             f"{violation.line:,}",
             f"{violation.decided:,}",
             f"{violation.bias:.4g}",
@@ -195,6 +202,26 @@ def _print_violations(report: AuditReport, noun: str) -> None:
     print_table([*header, *(f"{group} accepted" for group in report.overruled_by_group)], rows)
     if len(report.violations) > _SHOWN:
         click.echo(f"... and {len(report.violations) - _SHOWN:,} more (--json lists all)")
+
+
+def _print_periods(report: AuditReport, complete: list[Window]) -> None:
+    """Counters since the beginning of the run at the last period ends."""
+    click.echo("\nAt the end of each period")
+    first = max(len(complete) - _SHOWN, 0)
+    rows = [
+        [
+            f"period {first + i}",
+            f"{window.last_line:,}",
+            f"{window.bias:.4g}",
+            *(f"{count.accepted:,} of {count.seen:,}" for count in window.counts.values()),
+            "fair" if window.holds else "UNFAIR",
+        ]
+        for i, window in enumerate(complete[first:], 1)
+    ]
+    groups = [f"{group} accepted" for group in report.overruled_by_group]
+    print_table(["", "line", "bias", *groups, ""], rows)
+    if first:
+        click.echo(f"... and {first:,} earlier (--json lists all)")
 
 
 def _print_positions(report: AuditReport) -> None:

@@ -32,8 +32,9 @@ from fairshield.cli.output import (
     progress_bar,
 )
 from fairshield.cli.stream import blamed_on
+from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
-from fairshield.plots import plot_periods, require_matplotlib, tenths
+from fairshield.plots import plot_periods, require_matplotlib, sparkline, tenths
 from fairshield.records import Format, format_of, open_lines, read_records
 from fairshield.spec import Property
 from fairshield.specfile import (
@@ -75,9 +76,8 @@ from fairshield.specfile import (
 @start_option
 @input_options
 @click.option(
-    "--runs", metavar="N", type=click.IntRange(min=1), default=100, show_default=True,
-    help="Simulated runs.",
-)  # fmt: skip
+    "--runs", metavar="N", type=click.IntRange(min=1), help="Simulated runs.  [default: 100]"
+)
 @seed_option
 @click.option("--log", metavar="FILE", help="Recorded requests instead of simulated ones.")
 @format_option
@@ -89,7 +89,7 @@ from fairshield.specfile import (
 def compare(
     spec: str | None,
     shields: tuple[str, ...] | None,
-    runs: int,
+    runs: int | None,
     seed: int,
     log: str | None,
     format: Format | None,
@@ -99,7 +99,8 @@ def compare(
 ) -> None:
     """Run all periodic shields on the same streams.
 
-    Simulated from the input model, or recorded in a file and cut into runs of --periods periods.
+    Simulated from the input model, or recorded in a file, which is cut into runs of --periods
+    periods, each begun anew; requests left over at its end are not used.
     Shows in how many runs each was fair at the end of every period and met the condition of its
     theorem, whom it overruled and at what cost, in all and by period, and its worst bias.
     """
@@ -107,8 +108,9 @@ def compare(
     from fairshield.periodic.compare import make_policies
 
     if plot is not None:
-        require_matplotlib()
-        check_target(plot)
+        _check_plot(plot)
+    if log is not None and runs is not None:
+        raise InvalidValueError("--runs is for simulated requests: a log has as many as it has")
     said = override({} if spec is None else read_spec(spec), given(words))
     period, periods = parse_period(said), said.get("periods", 10)
     prop, inputs = parse_property(said), parse_inputs(said)
@@ -117,7 +119,7 @@ def compare(
         prop, inputs, period=period, periods=periods, kinds=shields,
         start=parse_start(said, inputs.groups), **options,
     )  # fmt: skip
-    streams = _streams(prop, inputs, period, periods, runs, seed, log, format)
+    streams = _streams(prop, inputs, period, periods, runs or 100, seed, log, format)
     with progress_bar("comparing") as progress:
         found = compare_policies(policies, streams, progress=progress)
     if as_json:
@@ -138,8 +140,20 @@ def _streams(
         rng = np.random.default_rng(seed)
         return Streams.drawn(prop, inputs, period=period, periods=periods, runs=runs, rng=rng)
     with open_lines(log) as lines, blamed_on(log):
-        records = read_records(lines, format or format_of(log))
-        return Streams.recorded(records, prop, inputs.groups, period * periods)
+        records = list(read_records(lines, format or format_of(log)))
+        streams = Streams.recorded(records, prop, inputs.groups, period * periods)
+    unused = len(records) % (period * periods)
+    if unused:
+        click.echo(f"Note: {number_of(unused, 'request')} at the end of {log} not used.", err=True)
+    return streams
+
+
+def _check_plot(plot: Path) -> None:
+    """Find out before the work that the picture cannot be drawn."""
+    if plot.suffix.lower() != ".png":
+        raise InvalidValueError(f"pictures are PNG: name the file {plot.stem}.png, not {plot.name}")
+    require_matplotlib()
+    check_target(plot)
 
 
 def print_comparison(found: Any, source: str) -> None:
@@ -159,6 +173,7 @@ def print_comparison(found: Any, source: str) -> None:
     ]
     print_table(header, [_row(row) for row in found.rows])
     _print_periods(found)
+    _print_positions(found)
     click.echo("\nMeans ± standard error; shares with 95 % intervals.")
     for name, why in found.left_out.items():
         click.echo(f"{name} was left out: {why}")
@@ -173,6 +188,19 @@ def _print_periods(found: Any) -> None:
         print_table(["", *(positions(*part) for part in parts)], rows)
 
 
+def _print_positions(found: Any) -> None:
+    """Whom the interventions fall on, by place in the period."""
+    parts = tenths(found.period)
+    rows = []
+    for row in found.rows[1:]:
+        people = [sum(row.overruled_at[slice(*part)]) for part in parts]
+        share = people[-1] / max(sum(people), 1)
+        rows.append([row.name, sparkline(people), f"{share:.0%}"])
+    if rows:
+        click.echo("\nOverruled by position in the period")
+        print_table(["", "first to last", f"decisions {positions(*parts[-1])}"], rows)
+
+
 def _cost(row: Any, first: int, last: int) -> float:
     return float(np.mean([mean.value for mean in row.cost_by_period[first:last]]))
 
@@ -181,7 +209,11 @@ def _row(row: Any) -> list[str]:
     return [
         row.name,
         _share(row.fair),
-        row.promise if row.condition is None else _share(row.condition),
+        "–"
+        if row.promise == "no shield"
+        else row.promise
+        if row.condition is None
+        else _share(row.condition),
         _mean(row.overruled, 2),
         _mean(row.cost, 2),
         _mean(row.worst_bias, 4),

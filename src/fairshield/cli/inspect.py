@@ -16,6 +16,7 @@ from fairshield.cli.output import (
     print_table,
 )
 from fairshield.cli.synthesize import summary
+from fairshield.errors import InvalidValueError
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -43,6 +44,10 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
     """
     loaded = load_policy(policy)
     if isinstance(loaded, PeriodicPolicy):
+        if interventions:
+            raise InvalidValueError(
+                f"{policy} is periodic: where it intervenes depends on the run; see simulate"
+            )
         _inspect_periodic(loaded, policy, as_json)
         return
     wanted = loaded.layout.n_states <= _QUICK if interventions is None else interventions
@@ -74,8 +79,8 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
     print_facts(
         [
             ("policy", facts["path"]),
-            ("promise", f"{policy.prop} after every {policy.period} decisions"),
-            ("shield", ", ".join([policy.title, *_options(policy)])),
+            ("property", f"{policy.prop} after every {policy.period} decisions"),
+            ("shield", ", ".join([policy.kind, *_options(policy)])),
             ("condition", _condition(policy)),
             ("groups", " and ".join(map(str, policy.groups))),
             ("needs", _needs(policy)),

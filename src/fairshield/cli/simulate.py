@@ -35,7 +35,13 @@ from fairshield.specfile import parse_inputs
     "--windows",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many; of a periodic policy, how many runs.  [default: 10000, or 100 runs]",
+    help="How many.  [default: 10000]",
+)
+@click.option(
+    "--runs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of a periodic policy, how many runs.  [default: 100]",
 )
 @click.option(
     "--periods",
@@ -49,12 +55,13 @@ from fairshield.specfile import parse_inputs
 def simulate(
     policy: Path,
     windows: int | None,
+    runs: int | None,
     periods: int | None,
     seed: int,
     as_json: bool,
     **words: Any,
 ) -> None:
-    """Decide random windows with and without the shield.
+    """Decide random windows, or runs, with and without the shield.
 
     Requests follow the policy's own input model, or another one given by options: the decisions
     stay fair all the same, only the cost changes.
@@ -64,11 +71,15 @@ def simulate(
     inputs = parse_inputs(chosen, loaded.groups) if chosen else None
     rng = np.random.default_rng(seed)
     if isinstance(loaded, PeriodicPolicy):
-        _simulate_periods(loaded, windows or 100, periods, inputs, rng, as_json, seed)
+        if windows is not None:
+            raise InvalidValueError(
+                f"{policy} is periodic: say how many runs (--runs) of how many periods (--periods)"
+            )
+        _simulate_periods(loaded, runs or 100, periods, inputs, rng, as_json, seed)
         return
-    if periods is not None:
+    if periods is not None or runs is not None:
         raise InvalidValueError(
-            f"{policy} is a policy for one window, without periods: leave out --periods"
+            f"{policy} is a policy for one window, without periods: leave out --periods and --runs"
         )
     from fairshield.simulate import simulate as simulate_windows
 

@@ -59,7 +59,7 @@ from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
 def synthesize(
     spec: str | None, output: Path | None, threads: int | None, as_json: bool, **words: Any
 ) -> None:
-    """Make the cheapest policy that always meets a spec.
+    """Make the cheapest policy for a spec.
 
     The specification is a TOML file, or options, or both: an option replaces what the file says.
     The same words are keys there (checkpoints is a list, start and groups are tables).
@@ -109,7 +109,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
         return {
             "path": str(path),
             "property": policy.prop.to_dict(),
-            "guarantee": f"{policy.prop} after every {policy.period} decisions ({policy.title})",
+            "guarantee": f"{policy.prop} after every {policy.period} decisions ({policy.kind})",
             "periodic": policy.kind,
             "period": policy.period,
             **policy.options(),

@@ -34,7 +34,7 @@ from fairshield.verify import verify as verify_policy
     "--periods",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Of a static or dynamic periodic policy, how many to explore.  [default: 2]",
+    help="Of a periodic policy, how many to explore.  [default: 2; perpetual: its first plan]",
 )
 @json_option
 @click.pass_context
@@ -52,30 +52,32 @@ def verify(
     outcome, independently of the synthesis; exit 1 if one breaks the guarantee. A violation
     comes with a shortest log that leads to it, as JSON lines, which audit reproduces.
 
-    A periodic policy is explored period by period: exact ones to their end, perpetual ones to the
-    certificate that covers the rest, others over --periods periods.
+    A periodic policy is explored period by period: exact ones to their end; perpetual ones over
+    their first plan, whose certificates cover the rest by theorem, and over --periods periods if
+    that is given; static and dynamic ones over --periods periods, and nothing is shown about
+    later ones. What a run really did is checked by audit.
     """
     loaded = load_policy(policy)
     with progress_bar("verifying") as progress:
         if isinstance(loaded, PeriodicPolicy):
-            explored = periods or 2
-            found = _verify_periods(policy, loaded, explored, progress)
-            words = _scope(loaded, explored)
+            found = _verify_periods(policy, loaded, periods, progress)
+            words = f"{loaded.prop} after every {loaded.period} decisions, {loaded.kind}"
+            result = _result(loaded, found, periods)
         elif periods is not None:
             raise InvalidValueError(
                 f"{policy} is a policy for one window, without periods: leave out --periods"
             )
         else:
             found = verify_policy(loaded, progress=progress)
-            words = f"{loaded.prop} over {loaded.horizon} decisions"
+            words, result = f"{loaded.prop} over {loaded.horizon} decisions", str(found)
     grounds = _grounds(loaded, found)
     if as_json:
-        facts = {"path": str(policy), "scope": words, **found.to_dict()}
+        facts = {"path": str(policy), "result": f"{words}: {result}", **found.to_dict()}
         print_json(facts | ({} if grounds is None else {"guarantee": grounds.to_dict()}))
     else:
         # The log has standard output to itself if it goes there.
         alone = found.holds or counterexample is not None
-        click.echo(f"{policy}  {words}  {found}", err=not alone)
+        click.echo(f"{policy}  {words}  {result}", err=not alone)
         if grounds is not None:
             click.echo(str(grounds), err=not alone)
     _write_counterexample(found, counterexample, silent=as_json)
@@ -83,7 +85,7 @@ def verify(
 
 
 def _verify_periods(
-    path: Path, policy: PeriodicPolicy, periods: int, progress: Callable[[float], None]
+    path: Path, policy: PeriodicPolicy, periods: int | None, progress: Callable[[float], None]
 ) -> Verification:
     from fairshield.periodic.verify import verify_periodic
 
@@ -93,12 +95,18 @@ def _verify_periods(
         raise ArtifactError(f"{path}: {error}") from None
 
 
-def _scope(policy: PeriodicPolicy, periods: int) -> str:
-    """Which decisions a verification speaks about."""
-    every = f"{policy.prop} after every {policy.period} decisions, {policy.title}"
+def _result(policy: PeriodicPolicy, found: Verification, periods: int | None) -> str:
+    """What has been shown, and of which periods."""
+    looked = f"({found.states:,} states, {found.transitions:,} transitions)"
+    if found.counterexample is not None:
+        return f"unfair: {found.counterexample} {looked}"
     if policy.last is not None:
-        return f"{every}, all {policy.last} periods"
-    return f"{every}, {'for ever' if policy.unconditional else number_of(periods, 'period')}"
+        return f"guarantee holds in all {number_of(policy.last, 'period')} {looked}"
+    explored = f"no unfair period end in {number_of(periods or 2, 'period')}"
+    if not policy.unconditional:
+        return f"{explored}; nothing is shown about later ones {looked}"
+    plan = explored if periods else "the first plan keeps it and ends with certificates"
+    return f"{plan}; later periods are covered by theorem {looked}"
 
 
 def _grounds(policy: Policy | PeriodicPolicy, found: Verification) -> Guarantee | None:

@@ -81,6 +81,8 @@ class Row:
         Of a run, and of each of its periods.
     worst_bias, largest_bias
         The largest bias at the end of a period: mean over runs, and the largest of all.
+    overruled_at
+        People overruled in all runs, by position in the period.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Row:
     cost_by_period: tuple[Mean, ...]
     worst_bias: Mean
     largest_bias: float
+    overruled_at: tuple[int, ...]
 
     @staticmethod
     def of(name: str, promise: str, outcome: Outcome) -> Row:
@@ -107,6 +110,7 @@ class Row:
             tuple(Mean.of(costs) for costs in outcome.costs.T),
             Mean.of(worst),
             float(worst.max()),
+            tuple(outcome.overruled.reshape(-1, outcome.period).sum(axis=0).tolist()),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -173,9 +177,10 @@ def make_policies(
         "perpetual": lambda: Perpetual(**common, lookahead=lookahead),
     }
     kinds = _allowed(prop) if kinds is None else kinds
-    for kind in kinds:
-        if kind not in makers:
-            raise InvalidValueError(f"unknown kind {kind!r}: known are {', '.join(makers)}")
+    for i, kind in enumerate(kinds):
+        if kind not in makers or kind in kinds[:i]:
+            what = "repeated" if kind in makers else "unknown"
+            raise InvalidValueError(f"{what} kind {kind!r}: choose from {', '.join(makers)}")
     return {kind: makers[kind]() for kind in kinds}
 
 

@@ -2,7 +2,8 @@
 
 * *Exact periodic*: the policy of all periods is verified as it is.
 * *Perpetual*: the plan that a run begins with is verified to its end, certificates included; the
-  theorem on certificates covers every period after it.
+  theorem on certificates covers every period after it.  Some periods as they are really decided,
+  each from a plan of its own, can be explored as well.
 * *Static* and *Dynamic* shields promise fairness under a condition only.  All counters that can be
   reached at the end of each period are explored, up to a number of periods, and the first that are
   unfair come with a log that leads to them.
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
+from fairshield.errors import InvalidValueError
 from fairshield.periodic.exact import ExactPeriodic
 from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.policy import PeriodicPolicy, Window
@@ -31,11 +33,13 @@ Totals = tuple[int, int, int, int]
 
 
 def verify_periodic(
-    policy: PeriodicPolicy, *, periods: int = 2, progress: Progress | None = None
+    policy: PeriodicPolicy, *, periods: int | None = None, progress: Progress | None = None
 ) -> Verification:
     """Confirm the guarantee of ``policy``, or find a sequence of requests that breaks it.
 
-    ``periods`` says how many periods of a static or Dynamic shield are explored.
+    ``periods`` says how many periods are explored, one after the other: 2 by default for static
+    and Dynamic policies, none for perpetual ones beyond their first plan.  What is confirmed of a
+    static or Dynamic policy is confirmed for these periods only.
 
     Raises
     ------
@@ -44,10 +48,17 @@ def verify_periodic(
     """
     policy.check_tables()
     if isinstance(policy, ExactPeriodic):
+        if periods is not None:
+            raise InvalidValueError(
+                f"an exact periodic policy is verified for all its {policy.periods} periods, not "
+                f"for {periods}: leave periods out"
+            )
         return verify(policy.tables, progress=progress)
     if isinstance(policy, Perpetual):
-        return verify(policy.plan(policy.start, recorded=policy.lookahead), progress=progress)
-    return _Exploration(policy).run(periods, progress)
+        found = verify(policy.plan(policy.start, recorded=policy.lookahead), progress=progress)
+        if periods is None or not found:
+            return found
+    return _Exploration(policy).run(periods or 2, progress)
 
 
 class _Ends(NamedTuple):
