@@ -261,7 +261,7 @@ def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) 
     bias.axvline(comparison.limit, color=INK, lw=1.2, ls="--")
     for i, row in enumerate(comparison.rows):
         bias.plot(row.largest_bias, i, marker=">", ms=6, mfc="white", mec=INK, zorder=7)
-    bias.set_xlabel("mean over runs ± standard error;  ▷ largest of all runs;  dashed: allowed")
+    bias.set_xlabel("mean over runs ± standard error;  ▷ largest of all;  dashed: allowed")
     _draw_by_period(by_period, comparison, colours)
     figure.suptitle(
         f"{comparison.prop} after every {comparison.period} decisions: the same "
@@ -282,7 +282,7 @@ def _draw_shares(axes: Any, rows: Sequence[Row], colours: dict[str, str]) -> Non
             error = [[100 * (met.value - met.low)], [100 * (met.high - met.value)]]
             axes.errorbar(100 * met.value, i, xerr=error, fmt="D", ms=6, mfc="white", mec=INK,
                           ecolor=INK, capsize=2, zorder=5)  # fmt: skip
-    _name_rows(axes, rows)
+    _name_rows(axes, [f"{row.name}  {100 * row.fair.value:.3g} %" for row in rows])
     axes.set_xlim(0, 105)
     axes.set_xlabel("% of runs, 95 % interval;  ◇ condition of the theorem met")
     axes.set_title("fair at the end of every period", loc="left", size=11, color=INK)
@@ -295,10 +295,7 @@ def _draw_means(
         mean = value(row)
         axes.barh(i, mean.value, color=colours[row.name], height=0.62, xerr=mean.error or 0.0,
                   error_kw=_ERROR)  # fmt: skip
-        axes.annotate(f"{mean.value:.3g}", (0.0, i), xytext=(4, 0), textcoords="offset points",
-                      va="center", size=9, color=INK,
-                      bbox={"fc": "white", "ec": "none", "pad": 1.2}, zorder=6)  # fmt: skip
-    _name_rows(axes, rows)
+    _name_rows(axes, [f"{row.name}  {value(row).value:.3g}" for row in rows])
     axes.margins(x=0.12)
     axes.set_xlabel("mean over runs ± standard error")
     axes.set_title(title, loc="left", size=11, color=INK)
@@ -318,11 +315,11 @@ def _draw_by_period(axes: Any, comparison: PeriodicComparison, colours: dict[str
     axes.set_title("cost by period (logarithmic, without zeros)", loc="left", size=11, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     if len(comparison.rows) > 1:
-        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes.legend(frameon=False, fontsize=9)
 
 
-def _name_rows(axes: Any, rows: Sequence[Row]) -> None:
-    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+def _name_rows(axes: Any, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -72,10 +72,10 @@ def test_recorded_requests_are_cut_into_runs(command: Any, jsonl: str, tmp_path:
     assert f"3 periods, 3 runs, recorded in {path}" in text
 
 
-def test_a_picture_is_drawn_whatever_it_is_called(command: Any, folder: Path) -> None:
+def test_a_picture_is_drawn_of_whatever_there_is(command: Any, folder: Path) -> None:
     for name, options in (
         ("compare.png", SMALL),
-        ("compare.img", [*SMALL, "--shields", "dynamic,inactive"]),
+        ("compare.PNG", [*SMALL, "--shields", "dynamic,inactive"]),
         ("one.png", [*SPEC, "--period", "4", "--periods", "1", "--shields", "static-fair"]),
         ("none.png", [*SPEC, "--period", "90", "--periods", "90", "--shields", "exact"]),
     ):
@@ -138,7 +138,7 @@ MISTAKES = {
     "no period": (SPEC, "no period: say after every how many decisions"),
     "period 0": ([*SPEC, "--period", "0"], "period must be a whole number of at least 1, got 0"),
     "periods 0": ([*SPEC, "--period", "4", "--periods", "0"], "not in the range"),
-    "an unknown shield": ([*SMALL, "--shields", "eternal"], "unknown kind 'eternal': known are"),
+    "an unknown shield": ([*SMALL, "--shields", "eternal"], "unknown kind 'eternal': choose from"),
     "bounds": ([*SMALL, "--bounds", "0.1,0.9"], "must rise by more than 0 and at most 1/4"),
     "one bound": ([*SMALL, "--bounds", "0.1"], "bounds must be two rates"),
     "lookahead": ([*SMALL, "--lookahead", "0"], "at least 1, got 0"),

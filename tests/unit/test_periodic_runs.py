@@ -313,7 +313,7 @@ def test_options_reach_the_policies_they_concern() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"kinds": ("eternal",)}, "unknown kind 'eternal': known are static-fair"),
+        ({"kinds": ("eternal",)}, "unknown kind 'eternal': choose from static-fair"),
         ({"periods": 0}, "periods must be a whole number of at least 1, got 0"),
         ({"periods": "x"}, "periods must be a whole number of at least 1, got 'x'"),
         ({"period": 0}, "period must be a whole number of at least 1, got 0"),

@@ -150,15 +150,21 @@ def test_counterexamples_lead_through_several_periods() -> None:
 
 
 def test_progress_rises_to_the_whole() -> None:
-    for policy in (
-        Dynamic(PARITY, EVEN, 3),
-        ExactPeriodic(PARITY, EVEN, 3, periods=2),
-        Perpetual(PARITY, EVEN, 3),
+    for policy, periods in (
+        (Dynamic(PARITY, EVEN, 3), 2),
+        (ExactPeriodic(PARITY, EVEN, 3, periods=2), None),
+        (Perpetual(PARITY, EVEN, 3), None),
+        (Perpetual(PARITY, EVEN, 3), 2),
     ):
         shares: list[float] = []
-        assert verify_periodic(policy, periods=2, progress=shares.append).holds
+        assert verify_periodic(policy, periods=periods, progress=shares.append).holds
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
+
+
+def test_an_exact_policy_is_verified_for_all_its_periods() -> None:
+    with pytest.raises(fs.InvalidValueError, match="for all its 2 periods, not for 1"):
+        verify_periodic(ExactPeriodic(PARITY, EVEN, 3, periods=2), periods=1)
 
 
 # Tampered tables ----------------------------------------------------------------------------

@@ -55,7 +55,8 @@ def verify_periodic(
             )
         return verify(policy.tables, progress=progress)
     if isinstance(policy, Perpetual):
-        found = verify(policy.plan(policy.start, recorded=policy.lookahead), progress=progress)
+        plan = policy.plan(policy.start, recorded=policy.lookahead)
+        found = verify(plan, progress=None if periods else progress)
         if periods is None or not found:
             return found
     return _Exploration(policy).run(periods or 2, progress)

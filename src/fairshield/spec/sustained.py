@@ -22,7 +22,8 @@ have a certificate, with corridors of widths :math:`1/n_a` and :math:`1/n_b`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -38,6 +39,8 @@ from fairshield.spec.properties import DifferenceOfRates
 
 Ints = NDArray[np.int64]
 _REMEMBERED = 1 << 16
+_MANY = 10_000
+"""People of a group beyond whom its corridors are not looked for, but those of the smaller one."""
 
 
 class Corridor(NamedTuple):
@@ -202,10 +205,10 @@ class Sustained(Property, kind="sustained"):
         rows = np.flatnonzero(closed)
         runs = [(rows, lo[rows], hi[rows])]
         fixed, running = np.where(along, n_a, n_b), np.where(along, n_b, n_a)
-        small = ~closed & (fixed <= running)
-        runs += self._runs_beside(np.flatnonzero(small), fixed, known, running)
-        for row in np.flatnonzero(~closed & ~small).tolist():
-            # The fixed group has too many people to go through its corridors.
+        few = ~closed & ((fixed <= running) | (fixed <= _MANY))
+        runs += self._runs_beside(np.flatnonzero(few), fixed, known, running)
+        for row in np.flatnonzero(~closed & ~few).tolist():
+            # The fixed group has too many people to look for its corridors.
             n, beside = int(running[row]), GroupCount(int(fixed[row]), int(known[row]))
             fits = [k for k in range(n + 1) if self._has(*beside, n, k)]
             runs.append((np.full(len(fits), row), np.array(fits, int), np.array(fits, int) + 1))
@@ -216,18 +219,26 @@ class Sustained(Property, kind="sustained"):
     def _runs_beside(
         self, rows: Ints, fixed: Any, known: Any, running: Any
     ) -> Iterator[tuple[Ints, Any, Any]]:
-        """Runs of the larger group beside each number of acceptances in the smaller one."""
+        """Runs of one group beside each number of acceptances in the other."""
         pairs = np.stack((fixed[rows], known[rows])).astype(np.int64)
+        least = max(self.of.min_support, 1)
         for (seen, accepted), here in _groups(pairs):
             at = rows[here]
-            for way in self._ways(seen, accepted):
-                n = _exact(running[at], way.other)
-                first = np.maximum(n, max(self.of.min_support, 1))
-                fits = way.gap < first
-                if way.other.lower > 0 and self._unseen_counts(0):
+            for left in self._left(seen, accepted):
+                n = _exact(running[at], left.corridor, least)
+                first = np.maximum(n, least)
+                fits = left.gap < first
+                if left.corridor.lower > 0 and self._unseen_counts(0):
                     fits = fits & (n > 0)
-                low, high = _span(way.other, n, first)
+                low, high = _span(left.corridor, n, first)
                 yield at[fits], np.maximum(low, 0)[fits], np.minimum(high, n)[fits] + 1
+
+    def _left(self, seen: int, accepted: int) -> tuple[_Left, ...]:
+        """What the corridors of one group leave the other."""
+        least = max(self.of.min_support, 1)
+        if seen < least and not self._unseen_counts(seen):
+            return _left(seen, accepted, least, self.of.bound)
+        return _merged(self._ways(seen, accepted), least)
 
     # Words ----------------------------------------------------------------------------------
 
@@ -257,12 +268,23 @@ class _Way(NamedTuple):
     gap: float
 
 
+class _Left(NamedTuple):
+    """A corridor left to the other group, and where it has its last gap."""
+
+    corridor: Corridor
+    gap: float
+
+
 @lru_cache(_REMEMBERED)
 def _ways(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[_Way, ...]:
-    return _ways_of(narrowest(seen, accepted, int(first)), bound)
+    if not bound:
+        # Both rates must stay the same, which only 0 and 1 do.
+        still = ((Fraction(0), accepted == 0), (Fraction(1), accepted == seen))
+        return _ways_of([Corridor(rate, rate) for rate, stays in still if stays], bound)
+    return _ways_of(narrowest(seen, accepted, first), bound)
 
 
-def _ways_of(corridors: list[Corridor], bound: Fraction) -> tuple[_Way, ...]:
+def _ways_of(corridors: Iterable[Corridor], bound: Fraction) -> tuple[_Way, ...]:
     ways = []
     for own in corridors:
         if own.upper - own.lower <= 2 * bound:
@@ -271,17 +293,91 @@ def _ways_of(corridors: list[Corridor], bound: Fraction) -> tuple[_Way, ...]:
     return tuple(ways)
 
 
+@lru_cache(_REMEMBERED)
+def _left(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[_Left, ...]:
+    """What a group leaves the other while it has too few people to count."""
+    # It can still get into many corridors, so those that leave overlapping ones were put together.
+    begin, end = _reachable(seen, accepted, first)
+    found = list(_merged(_ways_of([_entry(accepted, first, begin)], bound), first))
+    for low, high, left in _blocks(first, bound):
+        low, high = max(low, begin + 1), min(high, end)
+        if low <= high:
+            corridor = Corridor(left[low].corridor.lower, left[high].corridor.upper)
+            found.append(_Left(corridor, left[low].gap))
+    return tuple(found)
+
+
+def _merged(ways: Iterable[_Way], least: int) -> tuple[_Left, ...]:
+    """What the ways leave the other group, as few corridors as can be.
+
+    Only gaps from ``least`` people on matter.
+    """
+    found: list[_Left] = []
+    for way in ways:
+        left = _Left(way.other, 0 if way.gap < least else way.gap)
+        if found and _overlap(found[-1], left):
+            left = _Left(Corridor(found.pop().corridor.lower, left.corridor.upper), 0)
+        found.append(left)
+    return tuple(found)
+
+
+def _overlap(before: _Left, after: _Left) -> bool:
+    """Whether two corridors without gaps are one."""
+    return before.gap == after.gap == 0 and after.corridor.lower <= before.corridor.upper
+
+
+@lru_cache(16)
+def _blocks(first: int, bound: Fraction) -> list[tuple[int, int, dict[int, _Left]]]:
+    """Steps of the staircase whose corridors for the other group overlap: from, to, and each."""
+    blocks: list[tuple[int, int, dict[int, _Left]]] = []
+    for i, own in enumerate(_staircase(first)):
+        for way in _ways_of([own], bound):
+            left = _Left(way.other, 0 if way.gap < first else way.gap)
+            low, high, each = blocks[-1] if blocks else (i, -2, {})
+            if high == i - 1 and _overlap(each[high], left):
+                each[i] = left
+                blocks[-1] = (low, i, each)
+            else:
+                blocks.append((i, i, {i: left}))
+    return blocks
+
+
+@lru_cache(16)
+def _staircase(first: int) -> tuple[Corridor, ...]:
+    """The narrowest corridors of all, from [0, 0] to [1, 1]."""
+    steps = [Corridor(Fraction(0), Fraction(0))]
+    while steps[-1].lower < 1:
+        upper = _next_upper(steps[-1].lower, first)
+        steps.append(Corridor(_largest_lower(upper, first), upper))
+    return tuple(steps)
+
+
 def narrowest(seen: int, accepted: int, first: int) -> list[Corridor]:
     """Every corridor for one group that no narrower one could replace."""
-    reach = Fraction(accepted + first - seen, first)
-    upper = Fraction(accepted, first)
+    if seen < first:
+        begin, end = _reachable(seen, accepted, first)
+        return [_entry(accepted, first, begin), *_staircase(first)[begin + 1 : end + 1]]
+    # All its people count already: only the steps around its rate matter.
+    rate = upper = Fraction(accepted, first)
     found = []
     while True:
-        lower = min(_largest_lower(upper, first), reach)
-        found.append(Corridor(lower, upper))
-        if lower == reach:
+        found.append(Corridor(_largest_lower(upper, first), upper))
+        if found[-1].lower == rate:
             return found
-        upper = _next_upper(lower, first)
+        upper = _next_upper(found[-1].lower, first)
+
+
+def _reachable(seen: int, accepted: int, first: int) -> tuple[int, int]:
+    """The steps that the group's counters can lead to: the first and the last."""
+    steps = _staircase(first)
+    rate, reach = Fraction(accepted, first), Fraction(accepted + first - seen, first)
+    begin = bisect_right(steps, rate, key=lambda step: step.upper) - 1
+    return begin, bisect_left(steps, reach, key=lambda step: step.lower)
+
+
+def _entry(accepted: int, first: int, begin: int) -> Corridor:
+    """The first step, as wide as the people accepted already make it."""
+    return Corridor(_staircase(first)[begin].lower, Fraction(accepted, first))
 
 
 def _largest_lower(upper: Fraction, first: int) -> Fraction:
@@ -289,25 +385,28 @@ def _largest_lower(upper: Fraction, first: int) -> Fraction:
     p, q = upper.as_integer_ratio()
     if q == 1:
         return upper
-    best, of, n = p, q, first
+    best, n = upper, first
     # Beyond n, nothing is below upper - 1/n.
-    while (best * q - p * of) * n > -q * of:
-        if p * n // q * of < best * n:
-            best, of = p * n // q, n
-        n += 1
-    return Fraction(best, of)
+    while best > upper - Fraction(1, n):
+        numbers = np.arange(n, 2 * n + 1)
+        counts = p * numbers // q
+        # Fractions of denominators below 10^7 are farther apart than floats are off.
+        i = int(np.argmin(counts / numbers))
+        best, n = min(best, Fraction(int(counts[i]), int(numbers[i]))), 2 * n + 1
+    return best
 
 
 def _next_upper(lower: Fraction, first: int) -> Fraction:
     """The maximum of ``(floor(lower * n) + 1) / n`` over all ``n >= first``."""
     p, q = lower.as_integer_ratio()
-    best, of, n = p, q, first
+    best, n = lower, first
     # Beyond n, nothing is above lower + 1/n.
-    while (best * q - p * of) * n < q * of:
-        if (p * n // q + 1) * of > best * n:
-            best, of = p * n // q + 1, n
-        n += 1
-    return Fraction(best, of)
+    while best < lower + Fraction(1, n):
+        numbers = np.arange(n, 2 * n + 1)
+        counts = p * numbers // q + 1
+        i = int(np.argmax(counts / numbers))
+        best, n = max(best, Fraction(int(counts[i]), int(numbers[i]))), 2 * n + 1
+    return best
 
 
 @lru_cache(_REMEMBERED)
@@ -320,10 +419,13 @@ def _last_gap(corridor: Corridor) -> float:
         return 0
     if lower == upper:
         return float("inf")
-    # An interval of length 1 always contains an integer.
-    n = int(1 / (upper - lower))
-    while n and _span(corridor, n, n)[0] <= _span(corridor, n, n)[1]:
-        n -= 1
+    # An interval of length 1 always contains an integer.  The last gap is mostly near there.
+    most, n = int(1 / (upper - lower)), 0
+    while most and not n:
+        numbers = np.arange(max(most - _MANY, 0) + 1, most + 1)
+        low, high = _span(corridor, _exact(numbers, corridor, 1), numbers)
+        n = int(np.max(numbers, where=np.asarray(low > high, bool), initial=0))
+        most = int(numbers[0]) - 1
     return n
 
 
@@ -337,9 +439,9 @@ def _clipped(lower: Fraction, upper: Fraction) -> Corridor:
     return Corridor(max(lower, Fraction(0)), min(upper, Fraction(1)))
 
 
-def _exact(counters: NDArray[Any], corridor: Corridor) -> NDArray[Any]:
-    """``counters`` as integers whose products with the ends of the corridor do not wrap."""
-    most = max(end.denominator for end in corridor) * int(counters.max(initial=1))
+def _exact(counters: NDArray[Any], corridor: Corridor, least: int) -> NDArray[Any]:
+    """``counters`` as integers that multiply with the corridor's ends without wrapping."""
+    most = max(end.denominator for end in corridor) * max(int(counters.max(initial=1)), least)
     return counters.astype(np.int64 if most < 2**62 else object)
 
 
