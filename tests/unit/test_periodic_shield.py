@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from strategies import Quota, Request
 
 import fairshield as fs
@@ -467,3 +469,101 @@ def test_a_schedule_is_repeated_in_each_period(name: str) -> None:
     assert steps == [2, 4, 2, 4]
     if name == "exact":
         assert [steps for _, steps in policy.tables.inputs.parts] == [2, 4] * PERIODS
+
+
+# After a person has decided against advice ---------------------------------------------------
+
+
+def overridden() -> fs.PerpetualShield:
+    """A run in which a person accepts somebody whom the shield would have rejected."""
+    start = fs.Counts({"a": (1, 0), "b": (7, 0)})
+    shield = fs.PerpetualShield(fs.DemographicParity("0.1"), EVEN, period=8, start=start)
+    shield.decide("b", proposed=True)
+    advice = shield.advise("a", proposed=True)
+    assert not advice.accepted
+    decision = shield.record(advice, final=True)
+    assert decision.guaranteed == shield.guarantee.guaranteed
+    return shield
+
+
+def test_the_rest_of_a_period_is_planned_anew_after_an_override() -> None:
+    shield = overridden()
+    assert shield.guarantee.guaranteed
+    assert shield.guarantee.broken_by == "person"
+    for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
+        decision = shield.decide(group, proposed=proposed)
+        assert decision.guaranteed
+        assert shield.explain(decision).explanation.decision == decision
+    assert (shield.completed, shield.holds()) == (1, True)
+
+
+def test_a_mended_period_is_resumed_as_it_was_mended() -> None:
+    shield = overridden()
+    for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
+        data = json.loads(json.dumps(shield.state.to_dict()))
+        again = fs.PeriodicShield(shield.policy, state=data)
+        assert again.state == shield.state
+        assert again.guarantee == shield.guarantee
+        ours = shield.decide(group, proposed=proposed)
+        assert again.decide(group, proposed=proposed) == ours
+
+
+def test_what_cannot_be_mended_is_made_improbable() -> None:
+    shield = fs.DynamicShield(fs.DemographicParity("0.1"), EVEN, period=10)
+    shield.record(shield.advise("a", proposed=True), final=True)
+    advice = shield.advise("b", proposed=False)
+    assert advice.accepted
+    assert not shield.record(advice, final=False).guaranteed
+    report = shield.guarantee
+    best = fs.synthesize(shield.prop, EVEN, horizon=8, start=shield.counts, best_effort=True)
+    assert report.risk == best.risk > 0
+    while shield.remaining < 10:
+        shield.decide("a", proposed=True)
+    assert shield.completed == 1
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    moves=st.lists(
+        st.tuples(st.sampled_from("ab"), st.booleans(), st.booleans(), st.integers(0, 5)),
+        min_size=2 * T,
+        max_size=2 * T,
+    )
+)
+def test_a_promise_made_after_an_override_is_kept(policy: PeriodicPolicy, moves: Any) -> None:
+    """If nobody interferes any more, a period that is said to end fair does, resumed or not."""
+    shield = fs.PeriodicShield(policy)
+    promised = shield.guarantee.guaranteed
+    for group, proposed, outcome, dice in moves:
+        advice = shield.advise(group, proposed=proposed)
+        decision = shield.record(advice, final=advice.accepted != (dice == 0))
+        if policy.labelled:
+            shield.observe(decision, outcome=outcome)
+        if decision.overruled != advice.overruled:
+            promised = decision.guaranteed
+        if decision.position == T - 1:
+            assert shield.holds() or not promised
+            promised = False
+        promised = promised or shield.guarantee.guaranteed
+        shield = fs.PeriodicShield(policy, state=through_json(shield.state))
+
+
+def test_an_inactive_shield_says_that_nothing_is_guaranteed() -> None:
+    start = fs.Counts({"a": (2, 1), "b": (98, 49)})
+    shield = fs.DynamicShield(
+        fs.DemographicParity("0.05"), EVEN, period=4, fallback="inactive", start=start
+    )
+    decision = shield.decide("a", proposed=True)
+    assert not decision.guaranteed
+    assert not shield.guarantee.guaranteed
+    assert "inactive" in str(shield.explain(decision))
+
+
+def test_static_decisions_speak_of_the_run() -> None:
+    """A period may be fair by itself and the run unfair: no decision promises otherwise."""
+    shield = fs.StaticFairShield(fs.DemographicParity("0.1"), EVEN, period=4)
+    requests = zip("abbbaaab", (1, 1, 1, 1, 0, 0, 0, 0), strict=True)
+    decisions = [shield.decide(group, proposed=said) for group, said in requests]
+    assert not shield.holds()
+    assert all(decision.guaranteed for decision in decisions[:4])
+    assert not any(decision.guaranteed for decision in decisions[4:])

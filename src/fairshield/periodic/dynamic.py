@@ -20,8 +20,8 @@ from fairshield.periodic.policy import (
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
-from fairshield.spec import DifferenceOfRates, Property, property_from_dict
-from fairshield.synthesis import synthesize
+from fairshield.spec import DifferenceOfRates, NoRequirement, Property
+from fairshield.synthesis import remaining_inputs, synthesize
 
 Fallback = Literal["best-effort", "inactive"]
 
@@ -69,24 +69,29 @@ class Dynamic(PeriodicPolicy):
         return Window(policy, counts, 0)
 
     def _planned(self, counts: Counts) -> Policy:
+        if self.fallback == "inactive" and not self.admits(counts):
+            return inactive(self.prop, self.inputs, self.period, counts)
+        return self._best(self.inputs, self.period, counts)
+
+    def mend(self, counts: Counts, left: int) -> Policy:
+        return self._best(remaining_inputs(self.inputs, self.period - left), left, counts)
+
+    def _best(self, inputs: Inputs, left: int, counts: Counts) -> Policy:
         if self.fallback == "best-effort":
-            return best_effort(self.prop, self.inputs, self.period, counts)
-        condition = self.condition
-        if condition is None or condition.certain(counters(counts), NOTHING, self.period):
-            try:
-                return synthesize(self.prop, self.inputs, horizon=self.period, start=counts)
-            except InfeasibleError:
-                pass  # a condition met by unfair counters proves nothing
-        return inactive(self.prop, self.inputs, self.period, counts)
+            return best_effort(self.prop, inputs, left, counts)
+        try:
+            return synthesize(self.prop, inputs, horizon=left, start=counts)
+        except InfeasibleError:
+            return inactive(self.prop, inputs, left, counts)
 
     def options(self) -> dict[str, Any]:
         return {"fallback": self.fallback}
 
 
-def inactive(prop: Property, inputs: Inputs, period: int, counts: Counts) -> Policy:
-    """A policy for one period that keeps every proposal."""
-    never = property_from_dict({**prop.to_dict(), "min_support": 10**17})
-    return synthesize(never, inputs, horizon=period, start=counts)
+def inactive(prop: Property, inputs: Inputs, left: int, counts: Counts) -> Policy:
+    """A policy that keeps every proposal."""
+    free = NoRequirement(prop.relevant_outcome)
+    return synthesize(free, inputs, horizon=left, start=counts)
 
 
 class DynamicShield(PeriodicShield):

@@ -26,7 +26,7 @@ from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.policy import Policy, reading
 from fairshield.spec import Certificate, DifferenceOfRates, Property, property_from_dict
-from fairshield.synthesis import check_kinds, checked_start, synthesize
+from fairshield.synthesis import check_kinds, checked_start, remaining_inputs, synthesize
 
 Inputs = InputModel | InputSchedule
 
@@ -159,13 +159,13 @@ class PeriodicPolicy(ABC):
         found = self.tables
         if found is None:
             return
-        start, ends = self._counted_from, tuple(range(self.period, found.horizon + 1, self.period))
+        ends = tuple(range(self.period, found.horizon + 1, self.period))
         for what, ours, theirs in (
             ("groups {}", self.groups, found.groups),
             ("{} decisions", self.period * (self.last or 1), found.horizon),
-            ("{}", self._enforced, found.prop),
+            ("{}", self.enforced, found.prop),
             ("periods that end after {} decisions", ends, found.due),
-            ("a start from {}", start, found.start),
+            ("a start from {}", self.base(self.start), found.start),
         ):
             if ours != theirs:
                 raise ArtifactError(
@@ -174,14 +174,18 @@ class PeriodicPolicy(ABC):
                 )
 
     @property
-    def _enforced(self) -> Property:
-        """What the tables satisfy."""
+    def enforced(self) -> Property:
+        """What the policy of a period keeps."""
         return self.prop
 
-    @property
-    def _counted_from(self) -> Counts:
-        """The counters that the tables begin with."""
-        return self.start
+    def base(self, start: Counts) -> Counts:
+        """The counters that the policy of a period reckons from, if the period begins so."""
+        return start
+
+    def mend(self, counts: Counts, left: int) -> Policy:
+        """What decides the rest of a period after a person has decided against its plan."""
+        inputs = remaining_inputs(self.inputs, self.period - left)
+        return best_effort(self.enforced, inputs, left, counts)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but tables, as JSON-able data."""
@@ -260,6 +264,15 @@ def counters(counts: Counts) -> Counters:
     """Counters of both groups as numbers."""
     (n_a, k_a), (n_b, k_b) = counts.values()
     return Counters(n_a, k_a, n_b, k_b)
+
+
+def moved(counts: Counts, gained: tuple[int, ...]) -> Counts:
+    """``counts`` and what was gained since: ``n_a, k_a, n_b, k_b``."""
+    n_a, k_a, n_b, k_b = gained
+    (a, of_a), (b, of_b) = counts.items()
+    return Counts(
+        {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
+    )
 
 
 def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceOfRates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,13 +12,13 @@ from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
-from fairshield.periodic.policy import PeriodicPolicy, Window, counters
-from fairshield.periodic.state import History, PeriodicState
+from fairshield.periodic.policy import PeriodicPolicy, Window, counters, moved
+from fairshield.periodic.state import History, Mended, PeriodicState
 from fairshield.records import Flag
 from fairshield.runtime.shield import Shield
-from fairshield.runtime.step import Decision
-from fairshield.spec import Property
-from fairshield.synthesis import checked_start
+from fairshield.runtime.step import Decision, Why
+from fairshield.spec import NoRequirement, Property
+from fairshield.synthesis import checked_start, least_cost, remaining_inputs
 
 State = PeriodicState | Mapping[str, Any]
 
@@ -61,6 +62,7 @@ class PeriodicShield:
             self._history = self._history.broken(0, "start")
         self._plan: _Plan | None = None
         self._previous: _Plan | None = None
+        self._against = False
         if state is None:
             self._begin()
         else:
@@ -98,18 +100,14 @@ class PeriodicShield:
     @property
     def counts(self) -> Counts:
         """Counters since the beginning of the run, and those it began with."""
-        n_a, k_a, n_b, k_b = self._gained()
-        (a, of_a), (b, of_b) = self._start.items()
-        return Counts(
-            {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
-        )
+        return moved(self._start, self._gained())
 
     @property
     def pending(self) -> Decision | None:
         """The decision whose outcome must be observed next, if any."""
         if self._plan is None or self._plan.shield.pending is None:
             return None
-        return self._plan.in_period(self._plan.shield.pending)
+        return self._told(self._plan, self._plan.shield.pending)
 
     def holds(self) -> bool:
         """Whether the property holds of the counters now."""
@@ -126,6 +124,7 @@ class PeriodicShield:
             pending=self.pending,
             history=self._history,
             certificate=self.policy.certificate(self._start),
+            mended=None if self._plan is None else self._plan.mended,
             fingerprint=self.policy.fingerprint,
         )
 
@@ -135,8 +134,7 @@ class PeriodicShield:
         plan = None if self._over else self._now().window.policy
         # Only now: a condition on the start of a period is checked when the period begins.
         history, condition, policy = self._history, self._condition, self.policy
-        held = history.broken_at is None
-        certain = held and self._condition_certain()
+        held, certain = history.broken_at is None, self._certain
         sure = self._guaranteed(certain)
         further = plan.further if plan is not None and plan.terminal is not None else None
         until = None if further is None else (self._completed + 1) * self.period + further
@@ -168,10 +166,23 @@ class PeriodicShield:
         if self._over:
             return self.holds()
         plan = self._now()
-        if plan.window.policy.prop == self.prop and plan.window.counts == self._start:
-            return plan.shield.guaranteed
-        # The policy keeps something else fair than the counters of the whole run.
-        return by_theorem and self._condition is not None
+        if not plan.about_run:
+            # The policy keeps something else fair than the counters of the whole run.
+            return by_theorem and self._condition is not None
+        return plan.shield.guaranteed or self._mendable(plan)
+
+    def _mendable(self, plan: _Plan) -> bool:
+        """Whether what a person did can be made good whatever outcome is awaited."""
+        pending, left = plan.shield.pending, self.remaining
+        if pending is None or not self._against:
+            return False
+        now = plan.shield.counts
+        inputs = remaining_inputs(self.policy.inputs, self._decided)
+        return all(
+            least_cost(self.prop, inputs, horizon=left, start=counts) < math.inf
+            if left else self.prop.holds(counts)
+            for counts in (now, now.after(pending.group, accepted=pending.accepted))
+        )  # fmt: skip
 
     def _condition_certain(self) -> bool:
         if self._condition is None:
@@ -195,7 +206,7 @@ class PeriodicShield:
         plan = self._now()
         decision = plan.shield.decide(group, proposed=proposed, cost=cost)
         self._count()
-        return plan.in_period(decision)
+        return self._told(plan, decision)
 
     def observe(self, decision: Decision, *, outcome: Flag) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
@@ -206,7 +217,7 @@ class PeriodicShield:
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """What the shield would decide; nothing is counted until :meth:`record`."""
         plan = self._now()
-        return plan.in_period(plan.shield.advise(group, proposed=proposed, cost=cost))
+        return self._told(plan, plan.shield.advise(group, proposed=proposed, cost=cost))
 
     def record(self, advice: Decision, *, final: Flag) -> Decision:
         """Count a person's decision on the request that ``advice`` was for.
@@ -218,8 +229,23 @@ class PeriodicShield:
         decision = plan.shield.record(plan.in_window(advice), final=final)
         if was_certain and not decision.guaranteed:
             self._history = self._history.broken(self.decided + 1, "person")
+            self._against = True
         self._count()
-        return plan.in_period(decision)
+        guaranteed = self._guaranteed(self._certain) if self._plan is not None else self.holds()
+        return plan.in_period(decision)._replace(guaranteed=guaranteed)
+
+    def _told(self, plan: _Plan, decision: Decision) -> Decision:
+        """The decision as one of the run: what is guaranteed is said of the run, too."""
+        told = plan.in_period(decision)
+        if plan.about_run:
+            return told
+        in_progress = self._plan is plan
+        return told._replace(guaranteed=self._certain if in_progress else self.holds())
+
+    @property
+    def _certain(self) -> bool:
+        """Whether the theorem's condition has held so far and will in this period."""
+        return self._history.broken_at is None and self._condition_certain()
 
     def explain(self, decision: Decision) -> PeriodicExplanation:
         """Why a decision of the period in progress, or of the one just over, was made."""
@@ -236,10 +262,12 @@ class PeriodicShield:
 
     def _grounds(self, plan: _Plan) -> str:
         policy = plan.window.policy
+        if isinstance(policy.prop, NoRequirement):
+            return "The shield is inactive in this period: it does not meet the condition."
         if policy.risk:
             return (
-                "Fairness at the end of this period could not be guaranteed from its start; the "
-                "plan makes a violation as improbable as can be."
+                "Fairness at the end of this period could not be guaranteed when it was planned; "
+                "the plan makes a violation as improbable as can be."
             )
         if policy.terminal is not None:
             held = self.policy.certificate(policy.start)
@@ -269,10 +297,33 @@ class PeriodicShield:
         return self._plan
 
     def _begin(self) -> None:
+        self._plan = self._first_plan()
+        self._check_condition()
+
+    def _first_plan(self) -> _Plan:
+        """The plan that the period begins with."""
         window = self.policy.window(self._start, self._completed)
         shield = Shield(window.policy, counts=window.counts, decided=window.decided)
-        self._plan = _Plan(window, shield, self._completed)
-        self._check_condition()
+        return _Plan(window, shield, self._completed, about_run=self._about_run(window))
+
+    def _about_run(self, window: Window) -> bool:
+        """Whether a policy keeps the property itself, of all that was counted since the start."""
+        whole = self.policy.base(self._start) == self._start
+        return whole and window.policy.prop == self.prop
+
+    def _mend(self, plan: _Plan) -> None:
+        """Plan the rest of the period anew, from the counters as they are."""
+        self._against = False
+        if plan.shield.guaranteed or not self.remaining:
+            return
+        mended = Mended(self._decided, plan.gained())
+        self._plan = self._mended_plan(mended)
+
+    def _mended_plan(self, mended: Mended) -> _Plan:
+        counts = moved(self.policy.base(self._start), mended.gained)
+        window = Window(self.policy.mend(counts, self.period - mended.decided), counts, 0)
+        about_run, shield = self._about_run(window), Shield(window.policy)
+        return _Plan(window, shield, self._completed, about_run=about_run, mended=mended)
 
     def _count(self) -> None:
         self._decided += 1
@@ -282,6 +333,8 @@ class PeriodicShield:
     def _after_decision(self) -> None:
         if self._condition is not None and not self._condition.known_at_start:
             self._check_condition()
+        if self._against and self._plan is not None:
+            self._mend(self._plan)
         if self._decided == self.period:
             self._end()
 
@@ -322,7 +375,10 @@ class PeriodicShield:
         self._start, self._history = start, state.history
         # A period that has not begun begins with the next decision.
         if state.decided:
-            self._plan = _Plan.resumed(policy.window(start, state.completed), state)
+            at = state.mended
+            self._plan = self._first_plan() if at is None else self._mended_plan(at)
+            self._plan.resume(replace(state, start=start, counts=counts))
+            self._against = state.pending is not None and state.pending.why is Why.HUMAN
 
     def _fits(self, state: PeriodicState, start: Counts, counts: Counts) -> bool:
         """Whether a run can have got where ``state`` says it is."""
@@ -337,7 +393,8 @@ class PeriodicShield:
         past, total = state.history, most + state.decided
         told = past.fair_ends <= state.completed and (past.unfair_at or 0) <= total
         told = told and (past.broken_at or 0) <= total
-        return in_time and begun and counted and told
+        mended = state.mended is None or 0 < state.mended.decided <= state.decided
+        return in_time and begun and counted and told and mended
 
 
 def _seen(counts: Counts) -> int:
@@ -345,31 +402,42 @@ def _seen(counts: Counts) -> int:
 
 
 class _Plan:
-    """What decides the period in progress, and how far it has got."""
+    """What decides the period in progress, or the rest of it, and how far it has got.
 
-    __slots__ = ("_offset", "_start", "period", "shield", "window")
+    ``mended`` says what had happened in the period before, if it was planned anew since.
+    """
 
-    def __init__(self, window: Window, shield: Shield, period: int) -> None:
+    __slots__ = ("_shift", "_start", "about_run", "mended", "period", "shield", "window")
+
+    def __init__(
+        self,
+        window: Window,
+        shield: Shield,
+        period: int,
+        *,
+        about_run: bool,
+        mended: Mended | None = None,
+    ) -> None:
         self.window, self.shield, self.period = window, shield, period
-        self._offset = window.decided
-        self._start = window.policy.since_start(window.counts)
+        self.about_run, self.mended = about_run, mended
+        decided, before = (0, (0, 0, 0, 0)) if mended is None else mended
+        # What to take from the window's numbers to get those of the period.
+        self._shift = window.decided - decided
+        start = window.policy.since_start(window.counts)
+        self._start = tuple(n - m for n, m in zip(start, before, strict=True))
 
-    @classmethod
-    def resumed(cls, window: Window, state: PeriodicState) -> _Plan:
-        """The plan of a period that had begun before."""
-        begun = {
-            g: (
-                then.seen + state.counts[g].seen - state.start[g].seen,
-                then.accepted + state.counts[g].accepted - state.start[g].accepted,
-            )
-            for g, then in window.counts.items()
-        }
-        pending = state.pending
-        if pending is not None:
-            pending = pending._replace(position=pending.position + window.decided)
-        decided = window.decided + state.decided
-        shield = Shield(window.policy, counts=Counts(begun), decided=decided, pending=pending)
-        return cls(window, shield, state.completed)
+    def resume(self, state: PeriodicState) -> None:
+        """Go on where a period had got."""
+        gained = counters(state.counts), counters(state.start)
+        in_window = (n - m + at for n, m, at in zip(*gained, self._start, strict=True))
+        counts = moved(self.window.policy.start, tuple(in_window))
+        pending = None if state.pending is None else self.in_window(state.pending)
+        self.shield = Shield(
+            self.window.policy,
+            counts=counts,
+            decided=state.decided + self._shift,
+            pending=pending,
+        )
 
     def gained(self) -> tuple[int, int, int, int]:
         """Counters since the start of the period."""
@@ -379,7 +447,7 @@ class _Plan:
 
     def in_period(self, decision: Decision) -> Decision:
         """The decision with its position in the period."""
-        return decision._replace(position=decision.position - self._offset, period=self.period)
+        return decision._replace(position=decision.position - self._shift, period=self.period)
 
     def in_window(self, decision: Decision) -> Decision:
         """The decision with its position in the policy's window."""
@@ -388,4 +456,4 @@ class _Plan:
                 f"decision {decision.position} of period {decision.period} is none of period "
                 f"{self.period}, which is in progress"
             )
-        return decision._replace(position=decision.position + self._offset)
+        return decision._replace(position=decision.position + self._shift)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError
@@ -54,6 +54,16 @@ class History:
         return replace(self, fair_ends=self.fair_ends + fair, unfair_at=first, worst_bias=worst)
 
 
+class Mended(NamedTuple):
+    """Where in a period a new plan was made, because a person had decided against the old one.
+
+    ``decided`` decisions of the period had been made, and led to ``gained``: n_a, k_a, n_b, k_b.
+    """
+
+    decided: int
+    gained: tuple[int, int, int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PeriodicState:
     """Everything a periodic shield remembers.
@@ -70,6 +80,8 @@ class PeriodicState:
         The record that the guarantee report rests on.
     certificate
         The certificate held at the start of the period, if the shield works with certificates.
+    mended
+        Where in the period a new plan was made, if one was.
     fingerprint
         Of the periodic policy; resuming with another one is refused.
     """
@@ -81,6 +93,7 @@ class PeriodicState:
     pending: Decision | None = None
     history: History = field(default_factory=History)
     certificate: Certificate | None = None
+    mended: Mended | None = None
     fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +108,7 @@ class PeriodicState:
             "pending": None if self.pending is None else _plain_decision(self.pending),
             "history": _plain_history(self.history),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "mended": None if self.mended is None else [self.mended.decided, *self.mended.gained],
         }
 
     @staticmethod
@@ -115,15 +129,23 @@ class PeriodicState:
                 pending=None if data["pending"] is None else _decision(data["pending"]),
                 history=_history(data["history"]),
                 certificate=None if held is None else Certificate.from_dict(held),
+                mended=None if data["mended"] is None else _mended(data["mended"]),
                 fingerprint=str(data["policy"]),
             )
         except InvalidValueError:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise InvalidValueError(
                 f"not the state of a periodic shield ({error!r}): use what shield.state.to_dict() "
                 "returned"
             ) from None
+
+
+def _mended(numbers: list[Any]) -> Mended:
+    if not all(is_whole(n) and n >= 0 for n in numbers):
+        raise InvalidValueError(f"mended must be five whole numbers, got {numbers!r}")
+    decided, n_a, k_a, n_b, k_b = numbers
+    return Mended(decided, (n_a, k_a, n_b, k_b))
 
 
 def _plain_history(history: History) -> dict[str, Any]:

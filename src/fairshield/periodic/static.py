@@ -40,10 +40,9 @@ class _Static(PeriodicPolicy):
     @cached_property
     def tables(self) -> Policy:
         """The policy of every period."""
-        return synthesize(self._enforced, self.inputs, horizon=self.period)
+        return synthesize(self.enforced, self.inputs, horizon=self.period)
 
-    @property
-    def _counted_from(self) -> Counts:
+    def base(self, start: Counts) -> Counts:
         return Counts.zero(self.groups)
 
     def admits(self, start: Counts) -> bool:
@@ -52,7 +51,7 @@ class _Static(PeriodicPolicy):
             return True
         assert self.condition is not None
         as_period = self.condition.certain(NOTHING, counters(start), 0)
-        return bool(as_period) and self._enforced.holds(start)
+        return bool(as_period) and self.enforced.holds(start)
 
     def window(self, counts: Counts, completed: int) -> Window:
         return Window(self.tables, self.tables.start, 0)
@@ -73,8 +72,8 @@ class StaticFair(_Static):
 class StaticFairShield(PeriodicShield):
     """The cheapest policy for one period, repeated: the paper's Static-Fair shield.
 
-    Every period by itself is fair.  All periods together are if in each of them both groups have
-    equally many relevant people.
+    Every period by itself is fair, which is what the reasons of its decisions speak of.  All
+    periods together are if in each of them both groups have equally many relevant people.
 
     >>> import fairshield as fs
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -145,7 +144,7 @@ class StaticBounded(_Static):
         return Balanced(balanced_from(*self.bounds))
 
     @property
-    def _enforced(self) -> Property:
+    def enforced(self) -> Property:
         lower, upper = self.bounds
         least, outcome = self.condition.least, self.prop.relevant_outcome
         return BoundedRates(lower, upper, outcome=outcome, min_support=least)

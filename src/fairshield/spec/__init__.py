@@ -31,6 +31,7 @@ from fairshield.spec.properties import DemographicParity as DemographicParity
 from fairshield.spec.properties import DifferenceOfRates as DifferenceOfRates
 from fairshield.spec.properties import DisparateImpact as DisparateImpact
 from fairshield.spec.properties import EqualOpportunity as EqualOpportunity
+from fairshield.spec.properties import NoRequirement as NoRequirement
 from fairshield.spec.properties import PredictiveEquality as PredictiveEquality
 from fairshield.spec.properties import ShareParity as ShareParity
 from fairshield.spec.sustained import Certificate as Certificate

@@ -224,5 +224,28 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
         return f"rates in [{self.lower}, {self.upper}]{among}"
 
 
+@dataclass(frozen=True, init=False)
+class NoRequirement(LinearProperty, kind="none"):
+    """Whatever is decided will do; with ``outcome`` only people with this outcome are counted."""
+
+    outcome: bool | None
+
+    def __init__(self, outcome: bool | None = None) -> None:
+        object.__setattr__(self, "outcome", outcome)
+        object.__setattr__(self, "relevant_outcome", outcome)
+
+    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
+        return ()
+
+    def fair(self, a: Count, b: Count) -> Any:
+        return (a.seen >= 0) & (b.seen >= 0)
+
+    def bias(self, a: Count, b: Count) -> Any:
+        return 0.0 * (np.asarray(a.seen) + b.seen)
+
+    def words(self) -> str:
+        return "no requirement"
+
+
 def _rate(g: Count) -> Any:
     return np.asarray(g.accepted, dtype=float) / np.maximum(g.seen, 1)

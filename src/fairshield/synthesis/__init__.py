@@ -38,6 +38,7 @@ __all__ = [
     "least_cost",
     "planned_rise",
     "processors",
+    "remaining_inputs",
     "synthesize",
 ]
 
