@@ -189,7 +189,8 @@ class PeriodicShield:
             return True
         start, gained = counters(self._start), Counters(*self._gained())
         # Who awaits an outcome may yet be counted.
-        left = self.remaining + (self.pending is not None)
+        awaited = self._plan is not None and self._plan.shield.pending is not None
+        left = self.remaining + awaited
         return bool(self._condition.certain(start, gained, left))
 
     def _gained(self) -> tuple[int, int, int, int]:
