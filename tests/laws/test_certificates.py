@@ -129,7 +129,7 @@ def test_a_corridor_serves_only_beyond_its_last_gap(corridor: tuple[str, str]) -
 
 def kept(prop: fs.Property, held: fs.Certificate, now: fs.Counts, group: str, r: bool) -> fs.Counts:
     """Counters after one more relevant person; those who are not relevant change nothing."""
-    accepted = held.accepts(now, group, proposed=r, min_support=prop.min_support)
+    accepted = fs.Sustained(prop).accepts(held, now, group, proposed=r)
     return now.after(group, accepted=accepted)
 
 
@@ -195,7 +195,7 @@ def test_a_proposal_that_stays_in_the_corridor_is_kept(
 ) -> None:
     held = certified(prop, counts)
     for group in GROUPS:
-        accepted = held.accepts(counts, group, proposed=proposed, min_support=prop.min_support)
+        accepted = fs.Sustained(prop).accepts(held, counts, group, proposed=proposed)
         if accepted != proposed:
             other = counts.after(group, accepted=proposed)
             assert not fs.Sustained(prop).certifies(held, other)

@@ -383,7 +383,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: bounded(("1/2", "1/4")), "must rise by more than 0 and at most 1/4"),
     (lambda: bounded(("1/2", "1/2")), "must rise by more than 0"),
     (lambda: bounded("widest"), "bounds must be two rates"),
-    (lambda: bounded(("x", "y")), "bounds must be two rates"),
+    (lambda: bounded(("x", "y")), "a welfare bound must be a number"),
     (lambda: bounded(("0.9", "1.1")), "between 0 and 1"),
     (lambda: bounded(("0.2",)), "bounds must be two rates"),
     (lambda: bounded(None), "bounds must be two rates"),

@@ -71,12 +71,9 @@ class EqualDenominators(Condition):
         if missing > left or (self.prop.relevant_outcome is None and spare % 2):
             return False
         most = max(n_a, n_b) + spare // 2
-        return most == 0 or most >= self.prop.min_support or (n_a == n_b == 0 and self._silent)
-
-    @property
-    def _silent(self) -> bool:
-        """Whether a period may pass without anybody who counts."""
-        return self.prop.relevant_outcome is not None
+        # Where the outcome says who counts, a period may pass without anybody.
+        silent = n_a == n_b == 0 and self.prop.relevant_outcome is not None
+        return most == 0 or most >= self.prop.min_support or silent
 
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         if left:
@@ -106,7 +103,7 @@ class Balanced(Condition):
 
 @dataclass(frozen=True)
 class EnoughHistory(Condition):
-    r"""Theorem on Dynamic shields: the counters at the start of the period are fair, and
+    r"""Theorem on Dynamic shields: the counters at the start of the period count, are fair, and
 
     .. math:: \frac{1}{n_a(\tau\tau')} + \frac{1}{n_b(\tau\tau')} \le \kappa + \varphi(\tau)
 
@@ -122,9 +119,11 @@ class EnoughHistory(Condition):
 
     @property
     def words(self) -> str:
+        least = self.prop.min_support
+        support = f"with at least {least} relevant people of each group " if least > 1 else ""
         return (
-            "it begins fair and, whoever comes, the sum of 1/(people seen) over both groups at its "
-            "end is at most the bound plus the bias at its beginning"
+            f"it begins fair {support}and, whoever comes, the sum of 1/(people seen) over both "
+            "groups at its end is at most the bound plus the bias at its beginning"
         )
 
     def possible(self, start: Counters, gained: Counters, left: int) -> bool:

@@ -90,7 +90,7 @@ class ExactPeriodic(PeriodicPolicy):
         decided = completed * self.period
         if self.tables.guarantees(counts, decided):
             return Window(self.tables, counts, decided)
-        # Only a person who decided against advice leads here.
+        # Only a person who decided against advice leads here, or a state of no run.
         return Window(best_effort(self.prop, self.inputs, self.period, counts), counts, 0)
 
     def options(self) -> dict[str, Any]:

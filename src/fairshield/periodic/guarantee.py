@@ -99,8 +99,8 @@ class Guarantee:
         if self.unconditional:
             ground = f"By theorem ({self.theorem}) no condition is needed"
             if self.broken_at is not None:
-                against = f"a person decided against advice at decision {self.broken_at}"
-                return f"{ground}, but {against}."
+                by = "a person decided against advice" if self.broken_by == "person" else "it broke"
+                ground += f", but {by} at decision {self.broken_at}"
             if self.certificate is not None:
                 ground += f"; certificate in force: {self.certificate}"
             elif self.plan_until is not None:

@@ -74,7 +74,7 @@ class Perpetual(PeriodicPolicy):
         except InfeasibleError:
             if counts == self.start:
                 raise
-            # Only a person who decided against advice leads here.
+            # Only a person who decided against advice leads here, or a state of no run.
             policy = best_effort(self.prop, self.inputs, self.period, counts)
         return Window(policy, counts, 0)
 

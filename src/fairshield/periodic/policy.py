@@ -154,7 +154,7 @@ class PeriodicPolicy(ABC):
         """The policy that is saved along, if one serves all periods."""
         return None
 
-    def check_tables(self) -> None:
+    def check_stored(self) -> None:
         """Refuse tables that were made for something else, as those of a changed file."""
         found = self.tables
         if found is None:
@@ -253,7 +253,7 @@ def _from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) 
     if data["policy"] is not None:
         # As if it had just been made: the cached property is found in the instance.
         made.__dict__["tables"] = Policy.from_artifact(data["policy"], arrays)
-        made.check_tables()
+        made.check_stored()
     return made
 
 

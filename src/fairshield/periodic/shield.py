@@ -300,6 +300,8 @@ class PeriodicShield:
     def _begin(self) -> None:
         self._plan = self._first_plan()
         self._check_condition()
+        if self.policy.unconditional and self._plan.window.policy.risk:
+            self._history = self._history.broken(self.decided, "start")
 
     def _first_plan(self) -> _Plan:
         """The plan that the period begins with."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -126,12 +127,12 @@ class StaticBounded(_Static):
         if self.bounds in ("centred", "cheapest"):
             choose = welfare.centred if self.bounds == "centred" else welfare.cheapest
             return choose(prop, self.inputs, self.period)
-        try:
-            lower, upper = (exact(end, "a welfare bound", most=1) for end in self.bounds)
-        except (TypeError, ValueError) as error:
+        if not isinstance(self.bounds, Sequence) or len(self.bounds) != 2:
             raise InvalidValueError(
-                f"bounds must be two rates, 'centred' or 'cheapest', got {self.bounds!r} ({error})"
-            ) from None
+                f"bounds must be two rates, as in ('0.3', '0.4'), or 'centred' or 'cheapest', got "
+                f"{self.bounds!r}"
+            )
+        lower, upper = (exact(end, "a welfare bound", most=1) for end in self.bounds)
         if not lower < upper <= lower + prop.bound:
             raise InvalidValueError(
                 f"bounds must rise by more than 0 and at most {prop.bound}, so that rates inside "

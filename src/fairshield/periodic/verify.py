@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount
+from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.periodic.exact import ExactPeriodic
 from fairshield.periodic.perpetual import Perpetual
@@ -46,7 +46,12 @@ def verify_periodic(
     ArtifactError
         If the tables were not made for this policy, so that they prove nothing about it.
     """
-    policy.check_tables()
+    if periods is not None and (not is_whole(periods) or periods < 1):
+        raise InvalidValueError(
+            f"periods must be a whole number of at least 1, got {periods!r}: it is how many to "
+            "explore"
+        )
+    policy.check_stored()
     if isinstance(policy, ExactPeriodic):
         if periods is not None:
             raise InvalidValueError(
@@ -99,7 +104,7 @@ class _Exploration:
                 if progress is not None:
                     progress((period + done / len(here)) / periods)
             self._parents.append(after)
-        return Verification(True, self.states, self.transitions)
+        return Verification(True, self.states, self.transitions, periods=periods)
 
     def _explore(self, window: Window) -> _Ends:
         found = self._known.get(window.policy)

@@ -65,12 +65,6 @@ class Certificate:
 
     corridors: Mapping[Group, Corridor]
 
-    def accepts(self, counts: Counts, group: Group, *, proposed: bool, min_support: int) -> bool:
-        """What keeps ``group`` in its corridor: the proposal, if it does."""
-        seen, accepted = counts[group]
-        low, high = _span(self.corridors[group], seen + 1, max(seen + 1, min_support))
-        return accepted < low or (proposed and accepted < high)
-
     def to_dict(self) -> list[list[Any]]:
         """``[group, lower, upper]`` of each group, exact."""
         return [[group, str(c.lower), str(c.upper)] for group, c in self.corridors.items()]
@@ -87,6 +81,8 @@ class Certificate:
 @dataclass(frozen=True)
 class Sustained(Property, kind="sustained"):
     """``of`` holds, and there is a certificate that it can be kept at every later moment.
+
+    Its bias is that of ``of``: counters within the limit may lack a certificate.
 
     Parameters
     ----------
@@ -124,6 +120,14 @@ class Sustained(Property, kind="sustained"):
             self._kept(Corridor(*certificate.corridors[group]), count)
             for group, count in counts.items()
         )
+
+    def accepts(
+        self, certificate: Certificate, counts: Counts, group: Group, *, proposed: bool
+    ) -> bool:
+        """What keeps the certificate when somebody of ``group`` comes: the proposal, if it does."""
+        seen, accepted = counts[group]
+        low, high = _span(certificate.corridors[group], seen + 1, self._first(seen + 1))
+        return accepted < low or (proposed and accepted < high)
 
     def _kept(self, corridor: Corridor, count: GroupCount[int]) -> bool:
         if self._unseen_counts(count.seen) and corridor.lower > 0:
@@ -185,9 +189,7 @@ class Sustained(Property, kind="sustained"):
 
     def _has(self, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
         a, b = GroupCount(int(n_a), int(k_a)), GroupCount(int(n_b), int(k_b))
-        if self._closed(a.seen, b.seen):
-            return bool(self.of.fair(a, b))
-        return self._search(a, b) is not None
+        return self._corridors(a, b) is not None
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any

@@ -39,12 +39,15 @@ class Verification:
         Ways on from them: state, group and decision that some request brings about.
     counterexample
         A shortest sequence of requests after which the property is violated, if there is one.
+    periods
+        How many periods of a periodic policy were explored, if these are not all there are.
     """
 
     holds: bool
     states: int
     transitions: int
     counterexample: Counterexample | None = None
+    periods: int | None = None
 
     def __bool__(self) -> bool:
         return self.holds
@@ -57,10 +60,13 @@ class Verification:
             "states": self.states,
             "transitions": self.transitions,
             "counterexample": None if example is None else example.to_dict(),
+            "periods": self.periods,
         }
 
     def __str__(self) -> str:
         looked = f"{self.states:,} states, {self.transitions:,} transitions"
+        if self.counterexample is None and self.periods is not None:
+            return f"no violation in {self.periods} period(s): {looked}"
         if self.counterexample is None:
             return f"guarantee holds: {looked}"
         return f"guarantee violated: {self.counterexample} ({looked})"
