@@ -152,6 +152,11 @@ class Layout:
         steps = np.where(n_a > n_b, n_a, self.horizon - n_a) + 1 + GAP
         return Rows(n_a, n_b, short), self.block_starts[n_a] + short * steps
 
+    @cached_property
+    def last_stored_rows(self) -> tuple[Rows, Ints]:
+        """:meth:`stored_rows` of the last layer, with which every synthesis begins."""
+        return self.stored_rows(self.horizon)
+
     def states_of(self, t: int) -> int:
         """States after ``t`` decisions."""
         return comb(t + 4, 4) if self.labelled else comb(t + 3, 3)

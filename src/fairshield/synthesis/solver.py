@@ -124,7 +124,7 @@ class _Induction:
 
     def _set_terminal(self, pool: ThreadPoolExecutor) -> None:
         horizon = self.layout.horizon
-        rows, starts = self.layout.stored_rows(horizon)
+        rows, starts = self.layout.last_stored_rows
         fair = self._fair(self.problem.terminal, rows, starts)
         layers = 1 if len(fair.each) else 0
         share = np.arange(self.workers + 1) / self.workers
