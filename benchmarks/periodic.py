@@ -139,7 +139,7 @@ def periodic_runs() -> Iterator[Figure]:
         "Exact and Perpetual fair at every period end, 1000 runs",
         f"{fair['exact']:.1f} % and {fair['perpetual']:.1f} %",
         "100 %",
-        min(fair["exact"], fair["perpetual"]) == 100,
+        bool(min(fair["exact"], fair["perpetual"]) == 100),
         ", ".join(f"{name} {share:.1f} %" for name, share in fair.items()),
     )
 
