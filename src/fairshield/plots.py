@@ -261,7 +261,7 @@ def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) 
     bias.axvline(comparison.limit, color=INK, lw=1.2, ls="--")
     for i, row in enumerate(comparison.rows):
         bias.plot(row.largest_bias, i, marker=">", ms=6, mfc="white", mec=INK, zorder=7)
-    bias.set_xlabel("mean over runs ± standard error;  ▷ largest of all;  dashed: allowed")
+    bias.set_xlabel("mean ± standard error;  ▷ largest;  dashed: allowed")
     _draw_by_period(by_period, comparison, colours)
     figure.suptitle(
         f"{comparison.prop} after every {comparison.period} decisions: the same "
