@@ -497,6 +497,19 @@ def test_the_rest_of_a_period_is_planned_anew_after_an_override() -> None:
     assert (shield.completed, shield.holds()) == (1, True)
 
 
+def test_decisions_before_an_override_are_explained_by_the_plan_they_followed() -> None:
+    start = fs.Counts({"a": (1, 0), "b": (7, 0)})
+    shield = fs.PerpetualShield(fs.DemographicParity("0.1"), EVEN, period=8, start=start)
+    first = shield.decide("b", proposed=True)
+    said = shield.explain(first)
+    against = shield.record(shield.advise("a", proposed=True), final=True)
+    assert shield.state.mended is not None
+    later = shield.decide("b", proposed=True)
+    assert shield.explain(first) == said
+    assert "against the shield's advice" in str(shield.explain(against))
+    assert "certificate" not in str(shield.explain(later))
+
+
 def test_a_mended_period_is_resumed_as_it_was_mended() -> None:
     shield = overridden()
     for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):

@@ -61,7 +61,7 @@ class PeriodicShield:
         elif not policy.admits(policy.start):
             self._history = self._history.broken(0, "start")
         self._plan: _Plan | None = None
-        self._previous: _Plan | None = None
+        self._earlier: list[_Plan] = []
         self._against = False
         if state is None:
             self._begin()
@@ -250,8 +250,8 @@ class PeriodicShield:
 
     def explain(self, decision: Decision) -> PeriodicExplanation:
         """Why a decision of the period in progress, or of the one just over, was made."""
-        plans = (plan for plan in (self._plan, self._previous) if plan is not None)
-        plan = next((plan for plan in plans if plan.period == decision.period), None)
+        plans = [*self._earlier, *([] if self._plan is None else [self._plan])]
+        plan = next((plan for plan in reversed(plans) if plan.made(decision)), None)
         if plan is None:
             raise InvalidValueError(
                 f"decision {decision.position} belongs to period {decision.period}, whose plan is "
@@ -319,8 +319,8 @@ class PeriodicShield:
         self._against = False
         if plan.shield.guaranteed or not self.remaining:
             return
-        mended = Mended(self._decided, plan.gained())
-        self._plan = self._mended_plan(mended)
+        self._earlier.append(plan)
+        self._plan = self._mended_plan(Mended(self._decided, plan.gained()))
 
     def _mended_plan(self, mended: Mended) -> _Plan:
         counts = moved(self.policy.base(self._start), mended.gained)
@@ -353,7 +353,9 @@ class PeriodicShield:
         bias, fair = self.prop.bias_of(counts), self.prop.holds(counts)
         self._history = self._history.ended(self.decided, bias, fair)
         self._completed, self._decided, self._start = self._completed + 1, 0, counts
-        self._previous, self._plan = self._plan, None
+        just_over = [*self._earlier, *([] if self._plan is None else [self._plan])]
+        self._earlier = [plan for plan in just_over if plan.period == self._completed - 1]
+        self._plan = None
 
     def _resume(self, state: PeriodicState) -> None:
         policy = self.policy
@@ -447,6 +449,11 @@ class _Plan:
         n_a, k_a, n_b, k_b = self.shield.gained
         m_a, l_a, m_b, l_b = self._start
         return n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b
+
+    def made(self, decision: Decision) -> bool:
+        """Whether the decision is one of this plan, or may become one."""
+        begun = 0 if self.mended is None else self.mended.decided
+        return decision.period == self.period and decision.position >= begun
 
     def in_period(self, decision: Decision) -> Decision:
         """The decision with its position in the period."""
