@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import GROUPS
 
 import fairshield as fs
-from fairshield.spec.sustained import Corridor
+from fairshield.spec.corridors import Corridor
 
 KINDS = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
 BOUNDS = [

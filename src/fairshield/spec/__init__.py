@@ -26,6 +26,7 @@ from fairshield.spec.base import Property as Property
 from fairshield.spec.base import Undefined as Undefined
 from fairshield.spec.base import exact as exact
 from fairshield.spec.base import property_from_dict as property_from_dict
+from fairshield.spec.corridors import Corridor as Corridor
 from fairshield.spec.properties import BoundedRates as BoundedRates
 from fairshield.spec.properties import DemographicParity as DemographicParity
 from fairshield.spec.properties import DifferenceOfRates as DifferenceOfRates
@@ -35,5 +36,4 @@ from fairshield.spec.properties import NoRequirement as NoRequirement
 from fairshield.spec.properties import PredictiveEquality as PredictiveEquality
 from fairshield.spec.properties import ShareParity as ShareParity
 from fairshield.spec.sustained import Certificate as Certificate
-from fairshield.spec.sustained import Corridor as Corridor
 from fairshield.spec.sustained import Sustained as Sustained
