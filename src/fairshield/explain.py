@@ -42,7 +42,7 @@ class Explanation:
         ours = self.if_accepted if d.accepted else self.if_rejected
         theirs = self.if_rejected if d.accepted else self.if_accepted
         if d.why is Why.HUMAN:
-            fate = "still guaranteed" if ours < math.inf else "no longer guaranteed"
+            fate = "still guaranteed" if d.guaranteed else "no longer guaranteed"
             return f"by a person against the shield's advice; fairness is {fate}"
         if d.why is Why.LOST:
             return "because fairness could no longer be guaranteed whatever was decided"

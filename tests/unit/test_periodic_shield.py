@@ -580,3 +580,43 @@ def test_static_decisions_speak_of_the_run() -> None:
     assert not shield.holds()
     assert all(decision.guaranteed for decision in decisions[:4])
     assert not any(decision.guaranteed for decision in decisions[4:])
+
+
+def test_an_inactive_shield_promises_nothing_of_a_property_without_theorem() -> None:
+    start = fs.Counts({"a": (50, 50), "b": (50, 0)})
+    shield = fs.DynamicShield(
+        fs.DisparateImpact("0.8"), EVEN, period=4, fallback="inactive", start=start
+    )
+    assert not shield.advise("b", proposed=False).guaranteed
+    assert not shield.decide("a", proposed=True).guaranteed
+    assert not shield.guarantee.guaranteed
+
+
+def forced(shield: fs.PeriodicShield) -> fs.Decision:
+    """The first advice that leaves no choice; until then it is followed."""
+    for i in range(50):
+        group = "aaabbb"[i % 6]
+        advice = shield.advise(group, proposed=group == "a")
+        if advice.why is fs.Why.FORCED:
+            return advice
+        shield.observe(shield.record(advice, final=advice.accepted), outcome=True)
+    raise AssertionError("nothing is ever forced")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_override_that_awaits_its_outcome_is_resumed_as_it_was(again: bool) -> None:
+    shield = fs.DynamicShield(fs.EqualOpportunity("0.1"), EVEN, period=8)
+    advice = forced(shield)
+    made = shield.record(advice, final=not advice.accepted)
+    if again:
+        shield.observe(made, outcome=True)
+        advice = shield.advise("b", proposed=True)
+        made = shield.record(advice, final=not advice.accepted)
+    assert shield.pending == made
+    assert made.guaranteed == shield.guarantee.guaranteed
+    resumed = fs.PeriodicShield(shield.policy, state=through_json(shield.state))
+    assert resumed.pending == made
+    for one in (shield, resumed):
+        one.observe(made, outcome=True)
+    assert resumed.state == shield.state
+    assert resumed.guarantee == shield.guarantee

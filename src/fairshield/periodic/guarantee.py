@@ -36,8 +36,8 @@ class Guarantee:
         Whether the property is certain to hold at the end of the period in progress; after the
         last one, whether it holds.
     risk
-        If not: the probability of a violation under the input model, as planned at the start of
-        the period; ``None`` if nothing was planned for that case.
+        If not: the probability of a violation under the input model, when the period was last
+        planned; ``None`` if nothing was planned for that case.
     decided, completed, over
         Decisions made, periods completed, and whether that was the last one.
     fair_ends, unfair_at, worst_bias
@@ -92,7 +92,7 @@ class Guarantee:
             return f"{self.prop} is not certain to hold at the end of {period}."
         return (
             f"{self.prop} cannot be guaranteed for the end of {period}; the probability of a "
-            f"violation was {self.risk:.3g} at its start."
+            f"violation was {self.risk:.3g} when it was planned."
         )
 
     def _ground(self) -> str:

@@ -107,7 +107,10 @@ class PeriodicShield:
         """The decision whose outcome must be observed next, if any."""
         if self._plan is None or self._plan.shield.pending is None:
             return None
-        return self._told(self._plan, self._plan.shield.pending)
+        pending = self._told(self._plan, self._plan.shield.pending)
+        if pending.why is not Why.HUMAN:
+            return pending
+        return pending._replace(guaranteed=self._guaranteed(self._certain))
 
     def holds(self) -> bool:
         """Whether the property holds of the counters now."""
@@ -226,11 +229,10 @@ class PeriodicShield:
         The returned decision says whether the period in progress is still guaranteed.
         """
         plan = self._now()
-        was_certain = plan.shield.guaranteed
         decision = plan.shield.record(plan.in_window(advice), final=final)
-        if was_certain and not decision.guaranteed:
+        self._against = plan.broken_by(decision)
+        if self._against:
             self._history = self._history.broken(self.decided + 1, "person")
-            self._against = True
         self._count()
         guaranteed = self._guaranteed(self._certain) if self._plan is not None else self.holds()
         return plan.in_period(decision)._replace(guaranteed=guaranteed)
@@ -240,8 +242,8 @@ class PeriodicShield:
         told = plan.in_period(decision)
         if plan.about_run:
             return told
-        in_progress = self._plan is plan
-        return told._replace(guaranteed=self._certain if in_progress else self.holds())
+        promised = self._guaranteed(self._certain) if self._plan is plan else self.holds()
+        return told._replace(guaranteed=promised)
 
     @property
     def _certain(self) -> bool:
@@ -264,7 +266,7 @@ class PeriodicShield:
     def _grounds(self, plan: _Plan) -> str:
         policy = plan.window.policy
         if isinstance(policy.prop, NoRequirement):
-            return "The shield is inactive in this period: it does not meet the condition."
+            return "The shield is inactive: the period cannot be guaranteed to end fair."
         if policy.risk:
             return (
                 "Fairness at the end of this period could not be guaranteed when it was planned; "
@@ -383,7 +385,8 @@ class PeriodicShield:
             at = state.mended
             self._plan = self._first_plan() if at is None else self._mended_plan(at)
             self._plan.resume(replace(state, start=start, counts=counts))
-            self._against = state.pending is not None and state.pending.why is Why.HUMAN
+            pending = self._plan.shield.pending
+            self._against = pending is not None and self._plan.broken_by(pending)
 
     def _fits(self, state: PeriodicState, start: Counts, counts: Counts) -> bool:
         """Whether a run can have got where ``state`` says it is."""
@@ -449,6 +452,11 @@ class _Plan:
         n_a, k_a, n_b, k_b = self.shield.gained
         m_a, l_a, m_b, l_b = self._start
         return n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b
+
+    def broken_by(self, decision: Decision) -> bool:
+        """Whether the last decision, a person's, ended what the policy had guaranteed."""
+        guaranteed = self.window.policy.reader.feasible(decision.position, *decision.seen_before)
+        return decision.why is Why.HUMAN and guaranteed and not self.shield.guaranteed
 
     def made(self, decision: Decision) -> bool:
         """Whether the decision is one of this plan, or may become one."""

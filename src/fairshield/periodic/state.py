@@ -144,7 +144,7 @@ class PeriodicState:
 def _mended(numbers: list[Any]) -> Mended:
     if not all(is_whole(n) and n >= 0 for n in numbers):
         raise InvalidValueError(f"mended must be five whole numbers, got {numbers!r}")
-    decided, n_a, k_a, n_b, k_b = numbers
+    decided, n_a, k_a, n_b, k_b = (int(n) for n in numbers)
     return Mended(decided, (n_a, k_a, n_b, k_b))
 
 

@@ -104,7 +104,7 @@ class _Exploration:
                 if progress is not None:
                     progress((period + done / len(here)) / periods)
             self._parents.append(after)
-        return Verification(True, self.states, self.transitions, periods=periods)
+        return Verification(True, self.states, self.transitions, periods=int(periods))
 
     def _explore(self, window: Window) -> _Ends:
         found = self._known.get(window.policy)

@@ -225,7 +225,10 @@ class Shield:
         if accepted != advice.accepted:
             decision = advice._replace(accepted=accepted, why=Why.HUMAN)
         self._count(decision, self._index[decision.group])
-        return decision._replace(guaranteed=self.guaranteed)
+        decision = decision._replace(guaranteed=self.guaranteed)
+        if self.policy.labelled:
+            self._pending = decision
+        return decision
 
     # Counting -------------------------------------------------------------------------------
 
