@@ -1,5 +1,8 @@
 """Runtime shields that make any sequential classifier fair, on every input sequence."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from fairshield._version import __version__ as __version__
 from fairshield.counts import Counts as Counts
 from fairshield.counts import GroupCount as GroupCount
@@ -16,15 +19,6 @@ from fairshield.explain import Explanation as Explanation
 from fairshield.explain import explain as explain
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
-from fairshield.periodic import DynamicShield as DynamicShield
-from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
-from fairshield.periodic import Guarantee as Guarantee
-from fairshield.periodic import PeriodicPolicy as PeriodicPolicy
-from fairshield.periodic import PeriodicShield as PeriodicShield
-from fairshield.periodic import PeriodicState as PeriodicState
-from fairshield.periodic import PerpetualShield as PerpetualShield
-from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
-from fairshield.periodic import StaticFairShield as StaticFairShield
 from fairshield.policy import Policy as Policy
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
@@ -46,3 +40,39 @@ from fairshield.spec import Sustained as Sustained
 from fairshield.synthesis import synthesize as synthesize
 from fairshield.verify import Verification as Verification
 from fairshield.verify import verify as verify
+
+if TYPE_CHECKING:
+    from fairshield.periodic import DynamicShield as DynamicShield
+    from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
+    from fairshield.periodic import Guarantee as Guarantee
+    from fairshield.periodic import PeriodicPolicy as PeriodicPolicy
+    from fairshield.periodic import PeriodicShield as PeriodicShield
+    from fairshield.periodic import PeriodicState as PeriodicState
+    from fairshield.periodic import PerpetualShield as PerpetualShield
+    from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
+    from fairshield.periodic import StaticFairShield as StaticFairShield
+
+_PERIODIC = frozenset(
+    {
+        "DynamicShield",
+        "ExactPeriodicShield",
+        "Guarantee",
+        "PeriodicPolicy",
+        "PeriodicShield",
+        "PeriodicState",
+        "PerpetualShield",
+        "StaticBoundedShield",
+        "StaticFairShield",
+    }
+)
+"""Loaded when first asked for: whoever decides in one window does without."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _PERIODIC:
+        return getattr(import_module("fairshield.periodic"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PERIODIC})

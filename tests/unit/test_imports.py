@@ -59,3 +59,19 @@ def test_every_public_name_is_there() -> None:
         "synthesize", "__version__",
     }  # fmt: skip
     assert expected <= set(dir(fairshield))
+
+
+def test_periodic_shields_are_loaded_when_asked_for() -> None:
+    code = """
+import sys, fairshield as fs
+assert "fairshield.periodic" not in sys.modules
+assert "PerpetualShield" in dir(fs)
+assert issubclass(fs.PerpetualShield, fs.PeriodicShield)
+try:
+    fs.NoSuchShield
+except AttributeError as error:
+    assert "NoSuchShield" in str(error)
+else:
+    raise AssertionError
+"""
+    assert not loaded_after(code)
