@@ -374,3 +374,16 @@ def positions(horizon: int, labelled: bool) -> Iterator[Position]:
 def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:
     """The policy with some of its tables replaced."""
     return replace(policy, rows=replace(policy.rows, **changed))
+
+
+def follow(shield: fs.PeriodicShield, request: Request) -> fs.Decision:
+    """Decide one request, revealing its outcome where the property wants it."""
+    decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
+    if shield.policy.labelled:
+        shield.observe(decision, outcome=request.outcome)
+    return decision
+
+
+def relevant(prop: fs.Property) -> bool:
+    """An outcome with which a person counts."""
+    return prop.relevant_outcome is not False

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import COSTS, GROUPS, Request, input_models, requests
+from strategies import COSTS, GROUPS, Request, follow, input_models, relevant, requests
 
 import fairshield as fs
 from fairshield.periodic.conditions import (
@@ -33,19 +33,6 @@ loose = st.fractions("1/4", "2/3", max_denominator=8)
 def differences(draw: st.DrawFn, bounds: st.SearchStrategy[Fraction] = loose) -> fs.Property:
     """Each difference of rates, with and without a minimum support."""
     return draw(kinds)(draw(bounds), min_support=draw(st.sampled_from([0, 0, 2])))
-
-
-def follow(shield: fs.PeriodicShield, request: Request) -> fs.Decision:
-    """Decide one request, revealing its outcome where the property wants it."""
-    decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
-    if shield.policy.labelled:
-        shield.observe(decision, outcome=request.outcome)
-    return decision
-
-
-def relevant(prop: fs.Property) -> bool:
-    """An outcome with which a person counts."""
-    return prop.relevant_outcome is not False
 
 
 @st.composite

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import Quota, Request
+from strategies import Quota, Request, follow, relevant
 
 import fairshield as fs
 from fairshield.periodic import load_policy
@@ -62,18 +62,6 @@ def stream(length: int, shift: int = 0) -> list[Request]:
     ]
 
 
-def give(shield: fs.PeriodicShield, request: Request) -> fs.Decision:
-    decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
-    if shield.policy.labelled:
-        shield.observe(decision, outcome=request.outcome)
-    return decision
-
-
-def relevant(prop: fs.Property) -> bool:
-    """An outcome with which a person counts."""
-    return prop.relevant_outcome is not False
-
-
 def through_json(state: fs.PeriodicState) -> dict[str, Any]:
     return json.loads(json.dumps(state.to_dict()))
 
@@ -87,7 +75,7 @@ def test_everybody_is_counted_from_the_beginning_of_the_run(policy: PeriodicPoli
     for i, request in enumerate(stream(PERIODS * T)):
         assert (shield.decided, shield.completed) == (i, i // T)
         assert shield.remaining == T - i % T
-        decision = give(shield, request)
+        decision = follow(shield, request)
         assert decision.position == i % T
         if policy.prop.relevant_outcome in (None, request.outcome):
             counts = counts.after(request.group, accepted=decision.accepted)
@@ -126,7 +114,7 @@ def test_a_run_goes_on_from_its_state_at_every_decision(policy: PeriodicPolicy) 
 
 def test_states_compare_and_travel(policy: PeriodicPolicy) -> None:
     shield = fs.PeriodicShield(policy)
-    give(shield, stream(1)[0])
+    follow(shield, stream(1)[0])
     assert fs.PeriodicState.from_dict(through_json(shield.state)) == shield.state
 
 
@@ -134,7 +122,7 @@ def test_reading_the_report_changes_nothing(policy: PeriodicPolicy) -> None:
     read, unread = fs.PeriodicShield(policy), fs.PeriodicShield(policy)
     for request in stream(2 * T):
         assert read.guarantee == read.guarantee
-        assert give(read, request) == give(unread, request)
+        assert follow(read, request) == follow(unread, request)
     assert read.guarantee == unread.guarantee
 
 
@@ -155,7 +143,7 @@ def test_a_saved_policy_decides_the_same(policy: PeriodicPolicy, tmp_path: Path)
     assert str(loaded) == str(policy)
     shields = fs.PeriodicShield(policy), fs.PeriodicShield(loaded)
     for request in stream(2 * T):
-        assert give(shields[0], request) == give(shields[1], request)
+        assert follow(shields[0], request) == follow(shields[1], request)
     assert fs.PeriodicShield(loaded, state=shields[0].state).guarantee == shields[0].guarantee
 
 
@@ -180,7 +168,7 @@ def test_decisions_are_explained_in_the_period_and_after_its_end(policy: Periodi
     shield = fs.PeriodicShield(policy)
     told: list[tuple[Any, Any]] = []
     for i, request in enumerate(stream(3 * T)):
-        decision = give(shield, request)
+        decision = follow(shield, request)
         assert (decision.period, decision.position) == (i // T, i % T)
         found = shield.explain(decision)
         assert str(found).startswith(f"Period {i // T + 1}. Decision {i % T + 1}, ")
@@ -193,11 +181,37 @@ def test_decisions_are_explained_in_the_period_and_after_its_end(policy: Periodi
         shield.explain(told[0][0])
 
 
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    moves=st.lists(
+        st.tuples(st.sampled_from("ab"), st.booleans(), st.booleans(), st.integers(0, 5)),
+        min_size=2 * T,
+        max_size=2 * T,
+    )
+)
+def test_a_promise_made_after_an_override_is_kept(policy: PeriodicPolicy, moves: Any) -> None:
+    """If nobody interferes any more, a period that is said to end fair does, resumed or not."""
+    shield = fs.PeriodicShield(policy)
+    promised = shield.guarantee.guaranteed
+    for group, proposed, outcome, dice in moves:
+        advice = shield.advise(group, proposed=proposed)
+        decision = shield.record(advice, final=advice.accepted != (dice == 0))
+        if policy.labelled:
+            shield.observe(decision, outcome=outcome)
+        if decision.overruled != advice.overruled:
+            promised = decision.guaranteed
+        if decision.position == T - 1:
+            assert shield.holds() or not promised
+            promised = False
+        promised = promised or shield.guarantee.guaranteed
+        shield = fs.PeriodicShield(policy, state=through_json(shield.state))
+
+
 def test_a_decision_of_another_period_is_not_taken_for_one_of_this(policy: PeriodicPolicy) -> None:
     shield = fs.PeriodicShield(policy)
     advice = shield.advise("a", proposed=True)
     for request in stream(T):
-        give(shield, request)
+        follow(shield, request)
     with pytest.raises(fs.InvalidValueError, match="of period 0 is none of period 1"):
         shield.record(advice, final=True)
 
@@ -303,7 +317,7 @@ def test_no_decisions_are_left_after_the_last_period() -> None:
     policy = ExactPeriodic(fs.EqualOpportunity("1/2"), EVEN, 2, periods=2)
     shield = fs.PeriodicShield(policy)
     for request in stream(4):
-        give(shield, request)
+        follow(shield, request)
     resumed = fs.PeriodicShield(policy, state=through_json(shield.state))
     for over in (shield, resumed):
         assert over.remaining == 0
@@ -446,10 +460,10 @@ def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> 
         assert "No theorem about Dynamic shields" in str(dynamic.guarantee)
         for request in stream(PERIODS * T):
             promised = dynamic.guarantee.guaranteed
-            give(dynamic, request)
+            follow(dynamic, request)
             assert dynamic.remaining < T or not promised or dynamic.holds()
     for request in stream(PERIODS * T):
-        give(exact, request)
+        follow(exact, request)
         assert exact.remaining not in (0, T) or exact.holds()
     assert exact.guarantee.fair_ends == PERIODS
 
@@ -463,160 +477,9 @@ def test_a_schedule_is_repeated_in_each_period(name: str) -> None:
     policy = FIVE[name](fs.DemographicParity("1/2"), schedule)
     shield = fs.PeriodicShield(policy)
     for request in stream(2 * T):
-        give(shield, request)
+        follow(shield, request)
     assert shield.completed == 2
     steps = [steps for _, steps in repeated(schedule, T, 2).parts]
     assert steps == [2, 4, 2, 4]
     if name == "exact":
         assert [steps for _, steps in policy.tables.inputs.parts] == [2, 4] * PERIODS
-
-
-# After a person has decided against advice ---------------------------------------------------
-
-
-def overridden() -> fs.PerpetualShield:
-    """A run in which a person accepts somebody whom the shield would have rejected."""
-    start = fs.Counts({"a": (1, 0), "b": (7, 0)})
-    shield = fs.PerpetualShield(fs.DemographicParity("0.1"), EVEN, period=8, start=start)
-    shield.decide("b", proposed=True)
-    advice = shield.advise("a", proposed=True)
-    assert not advice.accepted
-    decision = shield.record(advice, final=True)
-    assert decision.guaranteed == shield.guarantee.guaranteed
-    return shield
-
-
-def test_the_rest_of_a_period_is_planned_anew_after_an_override() -> None:
-    shield = overridden()
-    assert shield.guarantee.guaranteed
-    assert shield.guarantee.broken_by == "person"
-    for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
-        decision = shield.decide(group, proposed=proposed)
-        assert decision.guaranteed
-        assert shield.explain(decision).explanation.decision == decision
-    assert (shield.completed, shield.holds()) == (1, True)
-
-
-def test_decisions_before_an_override_are_explained_by_the_plan_they_followed() -> None:
-    start = fs.Counts({"a": (1, 0), "b": (7, 0)})
-    shield = fs.PerpetualShield(fs.DemographicParity("0.1"), EVEN, period=8, start=start)
-    first = shield.decide("b", proposed=True)
-    said = shield.explain(first)
-    against = shield.record(shield.advise("a", proposed=True), final=True)
-    assert shield.state.mended is not None
-    later = shield.decide("b", proposed=True)
-    assert shield.explain(first) == said
-    assert "against the shield's advice" in str(shield.explain(against))
-    assert "certificate" not in str(shield.explain(later))
-
-
-def test_a_mended_period_is_resumed_as_it_was_mended() -> None:
-    shield = overridden()
-    for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
-        data = json.loads(json.dumps(shield.state.to_dict()))
-        again = fs.PeriodicShield(shield.policy, state=data)
-        assert again.state == shield.state
-        assert again.guarantee == shield.guarantee
-        ours = shield.decide(group, proposed=proposed)
-        assert again.decide(group, proposed=proposed) == ours
-
-
-def test_what_cannot_be_mended_is_made_improbable() -> None:
-    shield = fs.DynamicShield(fs.DemographicParity("0.1"), EVEN, period=10)
-    shield.record(shield.advise("a", proposed=True), final=True)
-    advice = shield.advise("b", proposed=False)
-    assert advice.accepted
-    assert not shield.record(advice, final=False).guaranteed
-    report = shield.guarantee
-    best = fs.synthesize(shield.prop, EVEN, horizon=8, start=shield.counts, best_effort=True)
-    assert report.risk == best.risk > 0
-    while shield.remaining < 10:
-        shield.decide("a", proposed=True)
-    assert shield.completed == 1
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    moves=st.lists(
-        st.tuples(st.sampled_from("ab"), st.booleans(), st.booleans(), st.integers(0, 5)),
-        min_size=2 * T,
-        max_size=2 * T,
-    )
-)
-def test_a_promise_made_after_an_override_is_kept(policy: PeriodicPolicy, moves: Any) -> None:
-    """If nobody interferes any more, a period that is said to end fair does, resumed or not."""
-    shield = fs.PeriodicShield(policy)
-    promised = shield.guarantee.guaranteed
-    for group, proposed, outcome, dice in moves:
-        advice = shield.advise(group, proposed=proposed)
-        decision = shield.record(advice, final=advice.accepted != (dice == 0))
-        if policy.labelled:
-            shield.observe(decision, outcome=outcome)
-        if decision.overruled != advice.overruled:
-            promised = decision.guaranteed
-        if decision.position == T - 1:
-            assert shield.holds() or not promised
-            promised = False
-        promised = promised or shield.guarantee.guaranteed
-        shield = fs.PeriodicShield(policy, state=through_json(shield.state))
-
-
-def test_an_inactive_shield_says_that_nothing_is_guaranteed() -> None:
-    start = fs.Counts({"a": (2, 1), "b": (98, 49)})
-    shield = fs.DynamicShield(
-        fs.DemographicParity("0.05"), EVEN, period=4, fallback="inactive", start=start
-    )
-    decision = shield.decide("a", proposed=True)
-    assert not decision.guaranteed
-    assert not shield.guarantee.guaranteed
-    assert "inactive" in str(shield.explain(decision))
-
-
-def test_static_decisions_speak_of_the_run() -> None:
-    """A period may be fair by itself and the run unfair: no decision promises otherwise."""
-    shield = fs.StaticFairShield(fs.DemographicParity("0.1"), EVEN, period=4)
-    requests = zip("abbbaaab", (1, 1, 1, 1, 0, 0, 0, 0), strict=True)
-    decisions = [shield.decide(group, proposed=said) for group, said in requests]
-    assert not shield.holds()
-    assert all(decision.guaranteed for decision in decisions[:4])
-    assert not any(decision.guaranteed for decision in decisions[4:])
-
-
-def test_an_inactive_shield_promises_nothing_of_a_property_without_theorem() -> None:
-    start = fs.Counts({"a": (50, 50), "b": (50, 0)})
-    shield = fs.DynamicShield(
-        fs.DisparateImpact("0.8"), EVEN, period=4, fallback="inactive", start=start
-    )
-    assert not shield.advise("b", proposed=False).guaranteed
-    assert not shield.decide("a", proposed=True).guaranteed
-    assert not shield.guarantee.guaranteed
-
-
-def forced(shield: fs.PeriodicShield) -> fs.Decision:
-    """The first advice that leaves no choice; until then it is followed."""
-    for i in range(50):
-        group = "aaabbb"[i % 6]
-        advice = shield.advise(group, proposed=group == "a")
-        if advice.why is fs.Why.FORCED:
-            return advice
-        shield.observe(shield.record(advice, final=advice.accepted), outcome=True)
-    raise AssertionError("nothing is ever forced")
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_an_override_that_awaits_its_outcome_is_resumed_as_it_was(again: bool) -> None:
-    shield = fs.DynamicShield(fs.EqualOpportunity("0.1"), EVEN, period=8)
-    advice = forced(shield)
-    made = shield.record(advice, final=not advice.accepted)
-    if again:
-        shield.observe(made, outcome=True)
-        advice = shield.advise("b", proposed=True)
-        made = shield.record(advice, final=not advice.accepted)
-    assert shield.pending == made
-    assert made.guaranteed == shield.guarantee.guaranteed
-    resumed = fs.PeriodicShield(shield.policy, state=through_json(shield.state))
-    assert resumed.pending == made
-    for one in (shield, resumed):
-        one.observe(made, outcome=True)
-    assert resumed.state == shield.state
-    assert resumed.guarantee == shield.guarantee

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fairshield.cli.options import examples, json_option
+from fairshield.cli.options import examples, json_option, seed_option
 from fairshield.cli.output import print_json, print_table, progress_bar
 
 
@@ -20,14 +20,7 @@ from fairshield.cli.output import print_json, print_table, progress_bar
     help="For policies, picture and numbers.",
 )
 @click.option("--windows", metavar="N", default=1000, show_default=True, help="To run.")
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the random numbers.",
-)
+@seed_option
 @json_option
 def demo(out: Path, windows: int, seed: int, as_json: bool) -> None:
     """Show shields at work: before and after.

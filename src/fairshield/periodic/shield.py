@@ -12,6 +12,7 @@ from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
+from fairshield.periodic.plan import Plan
 from fairshield.periodic.policy import PeriodicPolicy, Window, counters, moved
 from fairshield.periodic.state import History, Mended, PeriodicState
 from fairshield.records import Flag
@@ -60,8 +61,8 @@ class PeriodicShield:
             self._history = self._history.broken(0, "period")
         elif not policy.admits(policy.start):
             self._history = self._history.broken(0, "start")
-        self._plan: _Plan | None = None
-        self._earlier: list[_Plan] = []
+        self._plan: Plan | None = None
+        self._earlier: list[Plan] = []
         self._against = False
         if state is None:
             self._begin()
@@ -174,7 +175,7 @@ class PeriodicShield:
             return by_theorem and self._condition is not None
         return plan.shield.guaranteed or self._mendable(plan)
 
-    def _mendable(self, plan: _Plan) -> bool:
+    def _mendable(self, plan: Plan) -> bool:
         """Whether what a person did can be made good whatever outcome is awaited."""
         pending, left = plan.shield.pending, self.remaining
         if pending is None or not self._against:
@@ -237,7 +238,7 @@ class PeriodicShield:
         guaranteed = self._guaranteed(self._certain) if self._plan is not None else self.holds()
         return plan.in_period(decision)._replace(guaranteed=guaranteed)
 
-    def _told(self, plan: _Plan, decision: Decision) -> Decision:
+    def _told(self, plan: Plan, decision: Decision) -> Decision:
         """The decision as one of the run: what is guaranteed is said of the run, too."""
         told = plan.in_period(decision)
         if plan.about_run:
@@ -263,7 +264,7 @@ class PeriodicShield:
         found = explain(plan.window.policy, plan.in_window(decision))
         return PeriodicExplanation(replace(found, decision=decision), self._grounds(plan))
 
-    def _grounds(self, plan: _Plan) -> str:
+    def _grounds(self, plan: Plan) -> str:
         policy = plan.window.policy
         if isinstance(policy.prop, NoRequirement):
             return "The shield is inactive: the period cannot be guaranteed to end fair."
@@ -287,7 +288,7 @@ class PeriodicShield:
     def _over(self) -> bool:
         return self.policy.last is not None and self._completed >= self.policy.last
 
-    def _now(self) -> _Plan:
+    def _now(self) -> Plan:
         """The plan in force, made when it is first needed."""
         if self._plan is None:
             if self._over:
@@ -305,18 +306,18 @@ class PeriodicShield:
         if self.policy.unconditional and self._plan.window.policy.risk:
             self._history = self._history.broken(self.decided, "start")
 
-    def _first_plan(self) -> _Plan:
+    def _first_plan(self) -> Plan:
         """The plan that the period begins with."""
         window = self.policy.window(self._start, self._completed)
         shield = Shield(window.policy, counts=window.counts, decided=window.decided)
-        return _Plan(window, shield, self._completed, about_run=self._about_run(window))
+        return Plan(window, shield, self._completed, about_run=self._about_run(window))
 
     def _about_run(self, window: Window) -> bool:
         """Whether a policy keeps the property itself, of all that was counted since the start."""
         whole = self.policy.base(self._start) == self._start
         return whole and window.policy.prop == self.prop
 
-    def _mend(self, plan: _Plan) -> None:
+    def _mend(self, plan: Plan) -> None:
         """Plan the rest of the period anew, from the counters as they are."""
         self._against = False
         if plan.shield.guaranteed or not self.remaining:
@@ -324,11 +325,11 @@ class PeriodicShield:
         self._earlier.append(plan)
         self._plan = self._mended_plan(Mended(self._decided, plan.gained()))
 
-    def _mended_plan(self, mended: Mended) -> _Plan:
+    def _mended_plan(self, mended: Mended) -> Plan:
         counts = moved(self.policy.base(self._start), mended.gained)
         window = Window(self.policy.mend(counts, self.period - mended.decided), counts, 0)
         about_run, shield = self._about_run(window), Shield(window.policy)
-        return _Plan(window, shield, self._completed, about_run=about_run, mended=mended)
+        return Plan(window, shield, self._completed, about_run=about_run, mended=mended)
 
     def _count(self) -> None:
         self._decided += 1
@@ -407,71 +408,3 @@ class PeriodicShield:
 
 def _seen(counts: Counts) -> int:
     return sum(count.seen for count in counts.values())
-
-
-class _Plan:
-    """What decides the period in progress, or the rest of it, and how far it has got.
-
-    ``mended`` says what had happened in the period before, if it was planned anew since.
-    """
-
-    __slots__ = ("_shift", "_start", "about_run", "mended", "period", "shield", "window")
-
-    def __init__(
-        self,
-        window: Window,
-        shield: Shield,
-        period: int,
-        *,
-        about_run: bool,
-        mended: Mended | None = None,
-    ) -> None:
-        self.window, self.shield, self.period = window, shield, period
-        self.about_run, self.mended = about_run, mended
-        decided, before = (0, (0, 0, 0, 0)) if mended is None else mended
-        # What to take from the window's numbers to get those of the period.
-        self._shift = window.decided - decided
-        start = window.policy.since_start(window.counts)
-        self._start = tuple(n - m for n, m in zip(start, before, strict=True))
-
-    def resume(self, state: PeriodicState) -> None:
-        """Go on where a period had got."""
-        gained = counters(state.counts), counters(state.start)
-        in_window = (n - m + at for n, m, at in zip(*gained, self._start, strict=True))
-        counts = moved(self.window.policy.start, tuple(in_window))
-        pending = None if state.pending is None else self.in_window(state.pending)
-        self.shield = Shield(
-            self.window.policy,
-            counts=counts,
-            decided=state.decided + self._shift,
-            pending=pending,
-        )
-
-    def gained(self) -> tuple[int, int, int, int]:
-        """Counters since the start of the period."""
-        n_a, k_a, n_b, k_b = self.shield.gained
-        m_a, l_a, m_b, l_b = self._start
-        return n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b
-
-    def broken_by(self, decision: Decision) -> bool:
-        """Whether the last decision, a person's, ended what the policy had guaranteed."""
-        guaranteed = self.window.policy.reader.feasible(decision.position, *decision.seen_before)
-        return decision.why is Why.HUMAN and guaranteed and not self.shield.guaranteed
-
-    def made(self, decision: Decision) -> bool:
-        """Whether the decision is one of this plan, or may become one."""
-        begun = 0 if self.mended is None else self.mended.decided
-        return decision.period == self.period and decision.position >= begun
-
-    def in_period(self, decision: Decision) -> Decision:
-        """The decision with its position in the period."""
-        return decision._replace(position=decision.position - self._shift, period=self.period)
-
-    def in_window(self, decision: Decision) -> Decision:
-        """The decision with its position in the policy's window."""
-        if decision.period != self.period:
-            raise InvalidValueError(
-                f"decision {decision.position} of period {decision.period} is none of period "
-                f"{self.period}, which is in progress"
-            )
-        return decision._replace(position=decision.position + self._shift)
