@@ -68,6 +68,18 @@ class Counts(Mapping[Group, GroupCount[int]]):
         seen, taken = self[group]
         return Counts({**self._by_group, group: (seen + 1, taken + bool(accepted))})
 
+    def plus(self, gained: tuple[int, ...]) -> Counts:
+        """Counters of two groups after more people: ``n_a, k_a, n_b, k_b``.
+
+        >>> Counts({"a": (10, 8), "b": (20, 14)}).plus((1, 1, 2, 0))
+        Counts({'a': (11, 9), 'b': (22, 14)})
+        """
+        n_a, k_a, n_b, k_b = gained
+        (a, of_a), (b, of_b) = self._by_group.items()
+        return Counts(
+            {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
+        )
+
 
 def unknown_group(group: object, known: tuple[Group, ...]) -> UnknownGroupError:
     """The error for a group nobody declared, listing those that were."""

@@ -50,11 +50,7 @@ def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
     table = inputs.table(policy.horizon)
-    relevant = np.ones_like(table.probs)
-    if policy.labelled:
-        if table.outcomes is None:
-            raise InvalidValueError(f"{policy.prop} needs an input model with outcomes")
-        relevant = table.outcomes if policy.prop.relevant_outcome else 1.0 - table.outcomes
+    relevant = table.relevance(policy.prop.relevant_outcome)
     levels = np.searchsorted(policy.edges, table.levels, side="left")
     cost = np.zeros(policy.horizon)
     overruled = np.zeros((policy.horizon, 2))

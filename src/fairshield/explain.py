@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fairshield.counts import Counts
 from fairshield.policy import Policy
 from fairshield.runtime.step import Decision, Why
 from fairshield.synthesis import cost_to_go, planned_rise
@@ -89,7 +88,7 @@ def explain(policy: Policy, decision: Decision) -> Explanation:
 def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
     """Expected further cost after one decision, over both outcomes where they matter."""
     decided = decision.position + 1
-    before = _counts(policy, decision)
+    before = policy.start.plus(decision.seen_before)
     counted = cost_to_go(policy, before.after(decision.group, accepted=accepted), decided)
     if not policy.labelled:
         return counted
@@ -109,26 +108,14 @@ def _planned_cost(policy: Policy, decision: Decision) -> float:
     return float(levels[level] * (1.0 if rise is None else rise[decision.position]))
 
 
-def _counts(policy: Policy, decision: Decision) -> Counts:
-    n_a, k_a, n_b, k_b = decision.seen_before
-    (a, b), (start_a, start_b) = policy.groups, policy.start_counts()
-    return Counts(
-        {
-            a: (start_a.seen + n_a, start_a.accepted + k_a),
-            b: (start_b.seen + n_b, start_b.accepted + k_b),
-        }
-    )
-
-
 def _relevance(policy: Policy, decision: Decision) -> float:
     """The model's probability that this person counts for the property."""
     table = policy.inputs.table(policy.horizon)
-    assert table.outcomes is not None  # a labelled policy was made with outcomes
     step = decision.position if len(table.probs) > 1 else 0
     level = min(int(policy.edges.searchsorted(decision.cost)), len(policy.edges) - 1)
     group = policy.groups.index(decision.group)
-    positive = float(table.outcomes[step, group, int(decision.proposed), level])
-    return positive if policy.prop.relevant_outcome else 1.0 - positive
+    chance = table.relevance(policy.prop.relevant_outcome)
+    return float(chance[step, group, int(decision.proposed), level])
 
 
 def _noun(accepted: bool) -> str:

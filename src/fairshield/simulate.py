@@ -128,16 +128,10 @@ class _Sampler:
     def __init__(self, policy: Policy, inputs: InputModel | InputSchedule) -> None:
         table = inputs.table(policy.horizon)
         steps = len(table.probs)
-        self.cumulative = np.cumsum(table.probs.reshape(steps, -1), axis=1)
-        self.cumulative /= self.cumulative[:, -1:]
+        self.cumulative = table.cumulative()
         self.costs = table.levels
         self.levels = np.searchsorted(policy.edges, table.levels, side="left")
-        relevant = np.ones_like(table.probs)
-        if policy.labelled:
-            if table.outcomes is None:
-                raise InvalidValueError(f"{policy.prop} needs an input model with outcomes")
-            positive = policy.prop.relevant_outcome
-            relevant = table.outcomes if positive else 1.0 - table.outcomes
+        relevant = table.relevance(policy.prop.relevant_outcome)
         self.relevant = relevant.reshape(steps, -1)
 
 

@@ -42,6 +42,23 @@ class InputTable:
     probs: Floats
     outcomes: Floats | None
 
+    def relevance(self, outcome: bool | None) -> Floats:
+        """Probability of ``outcome`` by step, group, proposal and level; 1 if none matters."""
+        if outcome is None:
+            return np.ones_like(self.probs)
+        if self.outcomes is None:
+            raise InvalidValueError(
+                "a property that counts people by their outcome needs an input model with "
+                "outcomes, and the input model has no outcome probabilities: give "
+                "outcomes={group: P(outcome = 1)} or estimate with outcomes"
+            )
+        return self.outcomes if outcome else 1.0 - self.outcomes
+
+    def cumulative(self) -> Floats:
+        """``(steps, 4 K)``: cells by group, proposal and level, added up, for drawing."""
+        sums: Floats = np.cumsum(self.probs.reshape(len(self.probs), -1), axis=1)
+        return sums / sums[:, -1:]
+
 
 @dataclass(frozen=True, eq=False)
 class InputModel:

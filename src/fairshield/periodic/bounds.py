@@ -24,10 +24,7 @@ def centred(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fract
     hundredth; bounds that would leave [0, 1] are moved inside.
     """
     table = inputs.table(period)
-    weights = table.probs
-    if prop.relevant_outcome is not None and table.outcomes is not None:
-        chance = table.outcomes if prop.relevant_outcome else 1.0 - table.outcomes
-        weights = weights * chance
+    weights = table.probs * table.relevance(prop.relevant_outcome)
     proposed = float(weights[:, :, 1].sum() / max(float(weights.sum()), 1e-300))
     middle = Fraction(round(100 * proposed), 100)
     lower = min(max(middle - prop.bound / 2, Fraction(0)), 1 - prop.bound)

@@ -103,14 +103,16 @@ class Balanced(Condition):
 
 @dataclass(frozen=True)
 class EnoughHistory(Condition):
-    r"""Theorem on Dynamic shields: the counters at the start of the period count, are fair, and
+    r"""Theorem on Dynamic shields: a period begins fair, with enough people of both groups.
+
+    Enough to count, and such that
 
     .. math:: \frac{1}{n_a(\tau\tau')} + \frac{1}{n_b(\tau\tau')} \le \kappa + \varphi(\tau)
 
     for *every* continuation :math:`\tau'` by a period.  The sum of reciprocals is convex in how
     the arrivals split, so it is largest if all are of one group; where the outcome says who
     counts, if nobody counts.  A first period that begins with nobody seen needs no condition.
-    """  # noqa: D400
+    """
 
     prop: DifferenceOfRates
     period: int

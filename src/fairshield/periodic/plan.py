@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairshield.errors import InvalidValueError
-from fairshield.periodic.policy import Window, counters, moved
+from fairshield.periodic.policy import Window, counters
 from fairshield.periodic.state import Mended, PeriodicState
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
@@ -38,7 +38,7 @@ class Plan:
         """Go on where a period had got."""
         gained = counters(state.counts), counters(state.start)
         in_window = (n - m + at for n, m, at in zip(*gained, self._start, strict=True))
-        counts = moved(self.window.policy.start, tuple(in_window))
+        counts = self.window.policy.start.plus(tuple(in_window))
         pending = None if state.pending is None else self.in_window(state.pending)
         self.shield = Shield(
             self.window.policy,

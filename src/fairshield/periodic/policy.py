@@ -266,15 +266,6 @@ def counters(counts: Counts) -> Counters:
     return Counters(n_a, k_a, n_b, k_b)
 
 
-def moved(counts: Counts, gained: tuple[int, ...]) -> Counts:
-    """``counts`` and what was gained since: ``n_a, k_a, n_b, k_b``."""
-    n_a, k_a, n_b, k_b = gained
-    (a, of_a), (b, of_b) = counts.items()
-    return Counts(
-        {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
-    )
-
-
 def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceOfRates:
     """``prop``, if the theorem about such shields, which rests on ``grounds``, speaks of it."""
     if isinstance(prop, DifferenceOfRates):

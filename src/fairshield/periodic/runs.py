@@ -69,8 +69,7 @@ class Streams:
         length = period * periods
         table = repeated(inputs, period, periods).table(length)
         n_levels, steps = len(table.levels), len(table.probs)
-        cumulative = np.cumsum(table.probs.reshape(steps, -1), axis=1)
-        cumulative /= cumulative[:, -1:]
+        cumulative = table.cumulative()
         chances = rng.random((runs, length))
         cells = np.empty((runs, length), np.int64)
         for t in range(length):
@@ -79,14 +78,9 @@ class Streams:
         cells = np.minimum(cells, cumulative.shape[1] - 1)
         relevant = np.ones((runs, length), bool)
         if prop.relevant_outcome is not None:
-            if table.outcomes is None:
-                raise InvalidValueError(
-                    f"{prop} counts people by their outcome, and the input model has no outcome "
-                    "probabilities: give outcomes={group: P(outcome = 1)} or estimate with outcomes"
-                )
             step = np.arange(length) if steps > 1 else np.zeros(length, int)
-            positive = table.outcomes.reshape(steps, -1)[step, cells]
-            relevant = (rng.random((runs, length)) < positive) == prop.relevant_outcome
+            chance = table.relevance(prop.relevant_outcome).reshape(steps, -1)[step, cells]
+            relevant = rng.random((runs, length)) < chance
         return Streams(
             (cells // (2 * n_levels)).astype(np.int8),
             cells // n_levels % 2 == 1,

@@ -13,7 +13,7 @@ from fairshield.explain import Explanation, explain
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
-from fairshield.periodic.policy import PeriodicPolicy, Window, counters, moved
+from fairshield.periodic.policy import PeriodicPolicy, Window, counters
 from fairshield.periodic.state import History, Mended, PeriodicState
 from fairshield.records import Flag
 from fairshield.runtime.shield import Shield
@@ -101,7 +101,7 @@ class PeriodicShield:
     @property
     def counts(self) -> Counts:
         """Counters since the beginning of the run, and those it began with."""
-        return moved(self._start, self._gained())
+        return self._start.plus(self._gained())
 
     @property
     def pending(self) -> Decision | None:
@@ -326,7 +326,7 @@ class PeriodicShield:
         self._plan = self._mended_plan(Mended(self._decided, plan.gained()))
 
     def _mended_plan(self, mended: Mended) -> Plan:
-        counts = moved(self.policy.base(self._start), mended.gained)
+        counts = self.policy.base(self._start).plus(mended.gained)
         window = Window(self.policy.mend(counts, self.period - mended.decided), counts, 0)
         about_run, shield = self._about_run(window), Shield(window.policy)
         return Plan(window, shield, self._completed, about_run=about_run, mended=mended)

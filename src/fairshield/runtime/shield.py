@@ -95,15 +95,7 @@ class Shield:
     @property
     def counts(self) -> Counts:
         """Counters so far, including the policy's start."""
-        a, b = self.policy.groups
-        start_a, start_b = self.policy.start_counts()
-        n_a, k_a, n_b, k_b = self._at
-        return Counts(
-            {
-                a: (start_a.seen + n_a, start_a.accepted + k_a),
-                b: (start_b.seen + n_b, start_b.accepted + k_b),
-            }
-        )
+        return self.policy.start.plus(self._at)
 
     @property
     def gained(self) -> tuple[int, int, int, int]:

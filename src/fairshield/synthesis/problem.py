@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
-from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, InputTable
 from fairshield.layout import Layout, Rows, layout_of
 from fairshield.spec import Property
@@ -183,7 +182,7 @@ def make_problem(
     """The numbers of a specification; ``rise`` (one per step) multiplies the costs."""
     table = inputs.table(horizon)
     probs = table.probs
-    relevant = _relevance(prop, table)
+    relevant = table.relevance(prop.relevant_outcome)
     prices = np.broadcast_to(table.levels, probs.shape)
     if rise is not None:
         risen = prices * rise[:, None, None, None]
@@ -204,15 +203,3 @@ def make_problem(
         costs=np.ascontiguousarray(costs),
         stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
     )
-
-
-def _relevance(prop: Property, table: InputTable) -> Floats:
-    """Probability that a request counts for the property."""
-    if prop.relevant_outcome is None:
-        return np.ones_like(table.probs)
-    if table.outcomes is None:
-        raise InvalidValueError(
-            f"{prop} counts people by their outcome, and the input model has no outcome "
-            "probabilities: give outcomes={group: P(outcome = 1)} or estimate with outcomes"
-        )
-    return table.outcomes if prop.relevant_outcome else 1.0 - table.outcomes

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group, GroupCount
+from fairshield.counts import Counts, GroupCount
 from fairshield.layout import layer_rows
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import tables, verdict
@@ -114,14 +114,7 @@ class Reach:
 
     def counts(self, at: Position) -> Counts:
         """Counters including the policy's start."""
-        groups: tuple[Group, ...] = self.policy.groups
-        a, b = self.policy.start_counts()
-        return Counts(
-            {
-                groups[0]: (a.seen + at.n_a, a.accepted + at.k_a),
-                groups[1]: (b.seen + at.n_b, b.accepted + at.k_b),
-            }
-        )
+        return self.policy.start.plus(at)
 
 
 def usable_costs(edges: list[float]) -> list[tuple[int, float]]:
