@@ -1,0 +1,40 @@
+"""What a data set is once it has been read: columns, a sensitive group and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset:
+    """An environment: people, their sensitive group and what is to be predicted of them.
+
+    Attributes
+    ----------
+    name, title
+        ``"adult-race"``, ``"Adult (race)"``.
+    groups
+        Names of the paper's groups a and b.
+    group
+        ``(n,)``: 0 for a, 1 for b.
+    target
+        ``(n,)``: whether the target is 1.
+    numeric, categorical
+        Feature columns by name, ``(n,)`` each; a missing category is a category.
+    """
+
+    name: str
+    title: str
+    task: str
+    groups: tuple[str, str]
+    group: NDArray[np.int8]
+    target: NDArray[np.bool_]
+    numeric: Mapping[str, NDArray[np.float64]]
+    categorical: Mapping[str, NDArray[np.str_]]
+
+    def __len__(self) -> int:
+        return len(self.group)

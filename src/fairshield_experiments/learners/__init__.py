@@ -1,0 +1,1 @@
+"""Classifiers whose decisions are shielded: five of the paper's, and anybody's own."""

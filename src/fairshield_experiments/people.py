@@ -1,0 +1,51 @@
+"""People as a simulation sees them: group, outcome, score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+THRESHOLD = 0.5
+"""A score above it proposes acceptance."""
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Columns ``(n,)``: sensitive group (0: a, 1: b), outcome, score of a classifier."""
+
+    group: NDArray[np.int8]
+    target: NDArray[np.bool_]
+    score: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @property
+    def proposed(self) -> NDArray[np.bool_]:
+        """``(n,)``: whether the classifier proposes acceptance."""
+        return np.asarray(self.score > THRESHOLD)
+
+    @property
+    def margin(self) -> NDArray[np.float64]:
+        """``(n,)``: distance of the score from the threshold, the classifier's confidence."""
+        return np.abs(self.score - THRESHOLD)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scored:
+    """An environment as one classifier sees it.
+
+    Attributes
+    ----------
+    training
+        Whom the classifier was fitted to: input models are learned from them.
+    held_out
+        Everybody else: runs are drawn from them.
+    """
+
+    environment: str
+    learner: str
+    training: People
+    held_out: People

@@ -1,0 +1,1 @@
+"""Many independent computations: in parallel, on one machine or several, resumed if interrupted."""
