@@ -13,6 +13,9 @@ from fairshield.periodic.perpetual import Perpetual as Perpetual
 from fairshield.periodic.perpetual import PerpetualShield as PerpetualShield
 from fairshield.periodic.policy import PeriodicPolicy as PeriodicPolicy
 from fairshield.periodic.policy import load_policy as load_policy
+from fairshield.periodic.runs import Outcome as Outcome
+from fairshield.periodic.runs import Streams as Streams
+from fairshield.periodic.runs import decide_runs as decide_runs
 from fairshield.periodic.shield import PeriodicExplanation as PeriodicExplanation
 from fairshield.periodic.shield import PeriodicShield as PeriodicShield
 from fairshield.periodic.state import PeriodicState as PeriodicState

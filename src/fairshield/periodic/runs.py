@@ -15,9 +15,9 @@ from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic.conditions import Condition, Counters
-from fairshield.periodic.policy import PeriodicPolicy, repeated
+from fairshield.periodic.policy import PeriodicPolicy, Window, repeated
 from fairshield.records import Record, declared
-from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.runtime.compiled import decide_streams, tables
 from fairshield.spec import Property
 from fairshield.synthesis import processors
 
@@ -131,6 +131,9 @@ class Outcome:
     ----------
     accepted
         ``(runs, decisions)``: the final decisions.
+    planned
+        ``(runs, periods)``: whether the policy of the period could promise, when it began, that
+        it would end fair; ``None`` without a shield.
     """
 
     prop: Property
@@ -139,6 +142,7 @@ class Outcome:
     condition: Condition | None
     streams: Streams
     accepted: Flags
+    planned: Flags | None = None
 
     @cached_property
     def gained(self) -> Ints:
@@ -228,13 +232,13 @@ def decide_runs(
     before = np.array([n for count in policy.start.values() for n in count])
     outcome = Outcome(
         policy.prop, policy.period, policy.start, policy.condition, streams,
-        np.zeros(streams.proposed.shape, bool),
+        np.zeros(streams.proposed.shape, bool), np.zeros((streams.n_runs, periods), bool),
     )  # fmt: skip
     totals = np.broadcast_to(before, (streams.n_runs, 4)).copy()
     with ThreadPoolExecutor(processors()) as pool:
         for i in range(periods):
             starts, which = np.unique(totals, axis=0, return_inverse=True)
-            job = _job(policy, streams, i, starts, which.reshape(-1), outcome.accepted, totals)
+            job = _job(policy, outcome, i, starts, which.reshape(-1), totals)
             for done, _ in enumerate(pool.map(job, range(len(starts))), 1):
                 if progress is not None:
                     progress((i + done / len(starts)) / periods)
@@ -242,31 +246,38 @@ def decide_runs(
 
 
 def _job(
-    policy: PeriodicPolicy, streams: Streams, period: int, starts: Ints, which: Ints,
-    accepted: Flags, totals: Ints,
-) -> Callable[[int], None]:  # fmt: skip
+    policy: PeriodicPolicy, outcome: Outcome, period: int, starts: Ints, which: Ints, totals: Ints
+) -> Callable[[int], None]:
     """Plans the period from one of ``starts``, and decides it in every run that begins so."""
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
     columns = slice(period * policy.period, (period + 1) * policy.period)
+    assert outcome.planned is not None
+    planned = outcome.planned
 
     def job(number: int) -> None:
         n_a, k_a, n_b, k_b = starts[number].tolist()
         a, b = policy.groups
         window = policy.window(Counts({a: (n_a, k_a), b: (n_b, k_b)}), period)
-        at = window.policy.since_start(window.counts)
-        for run in order[edges[number] : edges[number + 1]].tolist():
-            requests = _requests(window.policy.edges, streams, run, columns)
-            accepted[run, columns], now = decide_batch(window.policy, window.decided, at, requests)
-            totals[run] += np.array(now) - at
+        runs = order[edges[number] : edges[number + 1]]
+        planned[runs, period] = window.policy.prop == policy.enforced and window.policy.guarantees(
+            window.counts, window.decided
+        )
+        accepted, gained = _decide(window, outcome.streams, runs, columns)
+        outcome.accepted[runs, columns] = accepted
+        totals[runs] += gained
 
     return job
 
 
-def _requests(edges: Floats, streams: Streams, run: int, columns: slice) -> Requests:
-    costs = streams.costs[run, columns]
-    levels = np.searchsorted(edges, costs, side="left").astype(np.int32)
-    return Requests(
-        streams.groups[run, columns], streams.proposed[run, columns], levels, costs,
-        streams.relevant[run, columns],
+def _decide(window: Window, streams: Streams, runs: Ints, columns: slice) -> tuple[Flags, Ints]:
+    """Decisions of some runs in one period, and the counters gained, from the same counters."""
+    policy, costs = window.policy, streams.costs[runs, columns]
+    levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)
+    begin = np.array(policy.since_start(window.counts))
+    at, accepted = np.tile(begin, (len(runs), 1)), np.empty(costs.shape, bool)
+    decide_streams(
+        tables(policy), window.decided, at, streams.groups[runs, columns],
+        streams.proposed[runs, columns], levels, streams.relevant[runs, columns], accepted,
     )  # fmt: skip
+    return accepted, at - begin

@@ -239,6 +239,19 @@ def decide_stream(
     at[0], at[1], at[2], at[3] = n_a, k_a, n_b, k_b
 
 
+@_jit
+def decide_streams(
+    tables: PolicyTables, t: int, at: Any,
+    groups: Any, proposed: Any, levels: Any, relevant: Any, accepted: Any,
+) -> None:  # fmt: skip
+    """:func:`decide_stream` for each row of the arrays."""
+    for run in range(len(groups)):
+        decide_stream(
+            tables, t, at[run], groups[run], proposed[run], levels[run], relevant[run],
+            accepted[run],
+        )  # fmt: skip
+
+
 def decide_batch(
     policy: Policy, t: int, at: tuple[int, int, int, int], requests: Requests
 ) -> tuple[NDArray[np.bool_], tuple[int, int, int, int]]:
