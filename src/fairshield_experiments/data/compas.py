@@ -8,7 +8,7 @@ Licence
 Filters
     7,214 people, less those whose screening lies more than 30 days from the arrest, or at an
     unknown distance: 6,172.  ProPublica's other filters drop nobody else.  Names, dates and the
-    COMPAS scores themselves are not read; a missing charge is the category "missing".
+    COMPAS scores themselves are not kept; a missing charge is the category "missing".
 Problems
     :data:`PROBLEMS`.
 """
