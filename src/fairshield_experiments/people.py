@@ -13,7 +13,7 @@ THRESHOLD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Columns ``(n,)``: sensitive group (0: a, 1: b), outcome, score of a classifier."""
+    """Sensitive group (0: a, 1: b), outcome and score of each: ``(n,)``, or any other shape."""
 
     group: NDArray[np.int8]
     target: NDArray[np.bool_]
@@ -21,6 +21,10 @@ class People:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    def take(self, who: NDArray[np.int64]) -> People:
+        """These people, in the shape of ``who``."""
+        return People(self.group[who], self.target[who], self.score[who])
 
     @property
     def proposed(self) -> NDArray[np.bool_]:

@@ -1,0 +1,39 @@
+"""What a shield expects to see: input models from the people a classifier was fitted to."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import fairshield as fs
+from fairshield_experiments.people import People
+
+InputKind = Literal["agnostic", "learned", "confidence"]
+INPUTS: tuple[InputKind, ...] = get_args(InputKind)
+GROUPS = ("a", "b")
+"""The paper's names; what they stand for is said by the data set."""
+BINS = 10
+"""Cost levels of the model with confidence costs."""
+
+
+def input_model(kind: InputKind, training: People) -> fs.InputModel:
+    r"""The distribution :math:`\theta` that a shield is made for.
+
+    ``"agnostic"`` is the paper's, :math:`\theta(g, r, 1) = p_g / 2`: it knows the shares of the
+    groups and nothing of the classifier; an outcome is as likely as not.  ``"learned"`` counts
+    proposals and outcomes as well, at cost 1.  ``"confidence"`` also prices overruling at the
+    distance of the score from the threshold, in :data:`BINS` levels.
+    """
+    if kind == "agnostic":
+        share = float((training.group == 0).mean())
+        return fs.InputModel.agnostic({"a": share, "b": 1.0 - share})
+    if kind not in INPUTS:
+        raise fs.InvalidValueError(f"unknown input model {kind!r}: choose from {', '.join(INPUTS)}")
+    confident = kind == "confidence"
+    return fs.InputModel.estimate(
+        [GROUPS[g] for g in training.group.tolist()],
+        training.proposed,
+        training.margin if confident else None,
+        training.target,
+        bins=BINS if confident else None,
+        names=GROUPS,
+    )

@@ -1,0 +1,263 @@
+"""One setting: the same people decided with and without a shield, in many runs at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import fairshield as fs
+from fairshield.periodic import (
+    Dynamic,
+    ExactPeriodic,
+    Outcome,
+    PeriodicPolicy,
+    Perpetual,
+    StaticBounded,
+    StaticFair,
+    Streams,
+    decide_runs,
+)
+from fairshield_experiments.inputs import InputKind, input_model
+from fairshield_experiments.people import People, Scored
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+PropertyKind = Literal["demographic-parity", "equal-opportunity"]
+PROPERTIES: dict[str, Callable[..., fs.Property]] = {
+    "demographic-parity": fs.DemographicParity,
+    "equal-opportunity": fs.EqualOpportunity,
+}
+COUNTERS = ("n_a", "k_a", "n_b", "k_b")
+SHIELDS = (
+    "finite-horizon", "static-fair", "static-bounded", "dynamic", "inactive", "exact", "perpetual"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is simulated.
+
+    Attributes
+    ----------
+    kind, bound
+        Of the property; the bound as text, because it is exact.
+    undefined
+        What becomes of a rate without people: ``"bias-0"`` is the paper's text, ``"rate-0"`` what
+        the published runs did.
+    shield
+        One of :data:`SHIELDS`; ``"dynamic"`` makes a best effort where fairness cannot be
+        guaranteed, ``"inactive"`` does not intervene where the paper's assumption fails.
+    period_length, periods
+        Decisions in a period, and periods in a run; a finite horizon is one period.
+    runs, seed
+        How many, drawn how.
+    """
+
+    environment: str
+    learner: str
+    kind: PropertyKind
+    bound: str
+    shield: str
+    inputs: InputKind = "agnostic"
+    undefined: Literal["bias-0", "rate-0"] = "bias-0"
+    min_support: int = 0
+    period_length: int
+    periods: int = 1
+    runs: int
+    seed: int = 0
+
+    @property
+    def length(self) -> int:
+        """Decisions in a run."""
+        return self.period_length * self.periods
+
+    @property
+    def prop(self) -> fs.Property:
+        """What must hold at the end of every period."""
+        make = PROPERTIES[self.kind]
+        return make(self.bound, min_support=self.min_support, undefined=self.undefined)
+
+    def __str__(self) -> str:
+        words = [self.environment, self.learner, f"{self.kind} {self.bound}", self.shield]
+        words += [self.inputs, self.undefined]
+        words += [f"min_support {self.min_support}"] * bool(self.min_support)
+        return ", ".join(words)
+
+    def columns(self) -> dict[str, Any]:
+        """What every row says of its setting."""
+        said = asdict(self) | {"bound": float(Fraction(self.bound)), "version": fs.__version__}
+        del said["runs"]
+        return {"property": said.pop("kind"), **said}
+
+
+def draw(people: int, *, environment: str, length: int, runs: int, seed: int) -> Ints:
+    """``(runs, length)``: who comes, in order; within a run nobody comes twice.
+
+    Run i of an environment is the same for every classifier, shield, property and bound, and a
+    shorter run is the beginning of a longer one.
+    """
+    if length > people:
+        raise fs.InvalidValueError(
+            f"runs of {length} decisions cannot be drawn without replacement from {people} "
+            f"held-out people of {environment}: shorten the runs"
+        )
+    name = int.from_bytes(hashlib.sha256(environment.encode()).digest()[:4], "little")
+    orders = (np.random.default_rng([seed, name, run]).permutation(people) for run in range(runs))
+    return np.array([order[:length] for order in orders])
+
+
+def streams(setting: Setting, people: People) -> Streams:
+    """The requests of people who come in the rows of :func:`draw`'s order."""
+    labelled = setting.prop.relevant_outcome is not None
+    priced = setting.inputs == "confidence"
+    return Streams(
+        people.group,
+        people.proposed,
+        people.margin if priced else np.ones(people.score.shape),
+        people.target == setting.prop.relevant_outcome
+        if labelled
+        else np.ones(people.score.shape, bool),
+    )
+
+
+def make_policy(setting: Setting, training: People) -> PeriodicPolicy:
+    """The shield of a setting, made from what training showed."""
+    prop, inputs = setting.prop, input_model(setting.inputs, training)
+    period = setting.period_length
+    makers: dict[str, Callable[[], PeriodicPolicy]] = {
+        "finite-horizon": lambda: ExactPeriodic(prop, inputs, period),
+        "static-fair": lambda: StaticFair(prop, inputs, period),
+        "static-bounded": lambda: StaticBounded(
+            prop, inputs, period, bounds=welfare_bounds(setting.bound, training)
+        ),
+        "dynamic": lambda: Dynamic(prop, inputs, period),
+        "inactive": lambda: Dynamic(prop, inputs, period, fallback="inactive"),
+        "exact": lambda: ExactPeriodic(prop, inputs, period, periods=setting.periods),
+        # With outcomes, looking two periods ahead takes thirty times as long and gains nothing
+        # that 60 runs would show.
+        "perpetual": lambda: Perpetual(
+            prop, inputs, period, lookahead=2 if prop.relevant_outcome is None else 1
+        ),
+    }
+    if setting.shield not in makers:
+        raise fs.InvalidValueError(
+            f"unknown shield {setting.shield!r}: choose from {', '.join(makers)}"
+        )
+    return makers[setting.shield]()
+
+
+def welfare_bounds(bound: str, training: People) -> tuple[Fraction, Fraction]:
+    """Bounds of a Static-BW shield around the share of people with outcome 1.
+
+    As in the published runs, also for equal opportunity; the share to the nearest hundredth.
+    """
+    width = Fraction(bound)
+    middle = Fraction(round(100 * float(training.target.mean())), 100)
+    lower = min(max(Fraction(0), middle - width / 2), 1 - width)
+    return lower, lower + width
+
+
+def outcomes(setting: Setting, scored: Scored) -> tuple[People, Outcome, Outcome]:
+    """Who came, ``(runs, length)`` each; what a shield made of them; what followed without one."""
+    held_out = scored.held_out
+    who = draw(
+        len(held_out), environment=setting.environment, length=setting.length, runs=setting.runs,
+        seed=setting.seed,
+    )  # fmt: skip
+    people = held_out.take(who)
+    requests = streams(setting, people)
+    policy = make_policy(setting, scored.training)
+    shielded = decide_runs(policy, requests)
+    return people, shielded, unshielded(shielded)
+
+
+def unshielded(outcome: Outcome) -> Outcome:
+    """The same requests, all proposals followed."""
+    requests = outcome.streams
+    return Outcome(
+        outcome.prop, outcome.period, outcome.start, None, requests, requests.proposed.copy()
+    )
+
+
+def simulate(setting: Setting, scored: Scored) -> pd.DataFrame:
+    """A row for every run and period."""
+    return rows(setting, *outcomes(setting, scored))
+
+
+def rows(setting: Setting, people: People, decided: Outcome, free: Outcome) -> pd.DataFrame:
+    """What happened, one row for every run and period.
+
+    ``decided`` are the final decisions, ``free`` those of the classifier on its own.
+    """
+    runs, periods = decided.fair.shape
+    overruled = decided.accepted != free.accepted
+    measures: dict[str, Any] = {
+        "run": np.repeat(np.arange(runs), periods),
+        "period": np.tile(np.arange(1, periods + 1), runs),
+        "bias": decided.bias,
+        "bias_unshielded": free.bias,
+        "fair": decided.fair,
+        "fair_unshielded": free.fair,
+        "condition": _flags(decided.condition_met, decided.fair.shape),
+        "condition_published": _flags(_as_published(setting, decided), decided.fair.shape),
+        "correct": _by_period(decided.accepted == people.target, periods),
+        "correct_unshielded": _by_period(free.accepted == people.target, periods),
+        "overruled": _by_period(overruled, periods),
+        "cost": _by_period(np.where(overruled, decided.streams.costs, 0.0), periods),
+        "margin": _by_period(np.where(overruled, people.margin, 0.0), periods),
+    }
+    measures |= {name: decided.ends[..., i] for i, name in enumerate(COUNTERS)}
+    measures = {name: np.asarray(x).reshape(-1) for name, x in measures.items()}
+    frame = pd.DataFrame(setting.columns() | measures)
+    return frame.astype({"condition": "boolean", "condition_published": "boolean"})
+
+
+def _by_period(values: NDArray[Any], periods: int) -> NDArray[Any]:
+    return np.asarray(values.reshape(len(values), periods, -1).sum(axis=2))
+
+
+def _flags(flags: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.full(shape, None, object) if flags is None else flags.astype(object)
+
+
+def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | None:
+    """Whether the condition was met, the way in which the published table measured it.
+
+    Static-BW: more people of each group than the theorem asks for at least; Dynamic: fairness at
+    the end of the period could be guaranteed when it began.
+    """
+    if setting.shield == "static-bounded":
+        least = -(-1 // Fraction(setting.bound))
+        gained = outcome.gained
+        return np.asarray((gained[..., 0] > least) & (gained[..., 2] > least))
+    if setting.shield in ("dynamic", "inactive"):
+        return outcome.planned
+    return outcome.condition_met
+
+
+def path(setting: Setting, scored: Scored, run: int = 0) -> pd.DataFrame:
+    """The running bias of one run, decision by decision, with the shield and without (``none``)."""
+    _, decided, free = outcomes(setting, scored)
+    frames = []
+    for shield, outcome in ((setting.shield, decided), ("none", free)):
+        said = setting.columns() | {"shield": shield, "run": run}
+        bias = running_bias(outcome, run)
+        decision = np.arange(1, setting.length + 1)
+        frames.append(pd.DataFrame(said | {"decision": decision, "bias": bias}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def running_bias(outcome: Outcome, run: int) -> Floats:
+    """``(decisions,)``: from the beginning of the run."""
+    counts = []
+    for group in (0, 1):
+        mine = outcome.streams.relevant[run] & (outcome.streams.groups[run] == group)
+        counts.append(fs.GroupCount(np.cumsum(mine), np.cumsum(mine & outcome.accepted[run])))
+    return np.asarray(outcome.prop.bias(*counts), dtype=np.float64)
