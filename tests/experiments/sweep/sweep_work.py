@@ -1,0 +1,82 @@
+"""Functions and tasks that tests give to workers; other processes import them from here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairshield_experiments.sweep.task import Frames, Task, digest
+
+
+def simulate(number: int, size: int, log: str | None = None, pause: float = 0.0) -> Frames:
+    """Random rows of every kind that frames hold; writes its number to the log when it starts."""
+    if log is not None:
+        with Path(log).open("a") as file:
+            file.write(f"{number}\n")
+    time.sleep(pause)
+    rng = np.random.default_rng(number)
+    return {
+        "rows": pd.DataFrame(
+            {
+                "number": number,
+                "value": rng.normal(size=size),
+                "name": rng.choice(["ä", "b", ""], size=size),
+                "fair": rng.random(size) < 0.5,
+                "condition": pd.array(rng.choice([True, False, None], size=size), dtype="boolean"),
+            }
+        ),
+        **({"even": pd.DataFrame({"number": [number]})} if number % 2 == 0 else {}),
+    }
+
+
+def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
+    """A task that fails in the way it is told to: each time, or until the file exists."""
+    if once is not None and Path(once).exists():
+        how = ""
+    if once is not None:
+        Path(once).touch()
+    if how == "raise":
+        raise ZeroDivisionError(f"task {number} divides by zero")
+    if how == "exit":
+        raise SystemExit(3)
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "none":
+        return None  # type: ignore[return-value]
+    if how == "list":
+        return {"rows": [1, 2]}  # type: ignore[dict-item]
+    if how == "mixed":
+        return {"rows": pd.DataFrame({"mixed": [1, "one", b"1"]})}
+    if how == "lambda":
+        return {"rows": lambda: None}  # type: ignore[dict-item]
+    return simulate(number, 3)
+
+
+def threads(number: int) -> Frames:
+    """How many threads numeric libraries would use, and whether they were asked in time."""
+    import numba
+    import torch
+
+    row = {"number": number, "numba": numba.get_num_threads(), "torch": torch.get_num_threads()}
+    return {"rows": pd.DataFrame([row | {"omp": os.environ["OMP_NUM_THREADS"]}])}
+
+
+def simulations(numbers: Iterable[int], **arguments: Any) -> list[Task]:
+    return [
+        Task(digest("simulate", n), f"simulation {n}", {"number": n, "size": n % 7} | arguments)
+        for n in numbers
+    ]
+
+
+def misbehaviours(*ways: str, **arguments: Any) -> list[Task]:
+    return [
+        Task(digest("misbehave", n), f"{n}: {how}", {"number": n, "how": how} | arguments)
+        for n, how in enumerate(ways)
+    ]
