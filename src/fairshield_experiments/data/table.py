@@ -17,6 +17,8 @@ class Dataset:
     ----------
     name, title
         ``"adult-race"``, ``"Adult (race)"``.
+    task, attribute
+        What is predicted and what is sensitive: ``"income"``, ``"race"``.
     groups
         Names of the paper's groups a and b.
     group
@@ -25,16 +27,20 @@ class Dataset:
         ``(n,)``: whether the target is 1.
     numeric, categorical
         Feature columns by name, ``(n,)`` each; a missing category is a category.
+    problems
+        What is known to be wrong with these people as a benchmark, in plain sentences.
     """
 
     name: str
     title: str
     task: str
+    attribute: str
     groups: tuple[str, str]
     group: NDArray[np.int8]
     target: NDArray[np.bool_]
     numeric: Mapping[str, NDArray[np.float64]]
     categorical: Mapping[str, NDArray[np.str_]]
+    problems: str
 
     def __len__(self) -> int:
         return len(self.group)
