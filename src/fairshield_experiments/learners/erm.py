@@ -1,0 +1,20 @@
+r"""ERM: empirical risk and nothing else, :math:`\Omega = 0`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fairshield_experiments.learners.penalised import PenalisedLearner
+
+
+@dataclass(frozen=True)
+class ERM(PenalisedLearner):
+    """Minimises the cross-entropy."""
+
+    weight: float = 0.0
+
+    def penalty(self, score: Tensor, group: Tensor) -> Tensor:
+        """Zero."""
+        return score.new_zeros(())

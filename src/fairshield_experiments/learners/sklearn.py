@@ -1,0 +1,79 @@
+"""Anything with scikit-learn's interface is a learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+import fairshield as fs
+from fairshield_experiments.learners.base import Classifier, Examples, Learner
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnClassifier:
+    """A fitted estimator."""
+
+    estimator: Any
+
+    def scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """``predict_proba`` of class 1; without it σ(``decision_function``)."""
+        if hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict_proba(features)[:, 1], dtype=np.float64)
+        margin = np.asarray(self.estimator.decision_function(features), dtype=np.float64)
+        return np.asarray(0.5 * (1 + np.tanh(margin / 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnLearner:
+    """Fits clones of an estimator, which itself stays as it is.
+
+    Every ``random_state`` that the estimator or a part of it has is set to the seed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> SklearnLearner(LogisticRegression(C=0.5))
+    SklearnLearner(estimator=LogisticRegression(C=0.5))
+    """
+
+    estimator: Any
+
+    def __post_init__(self) -> None:
+        if not _is_estimator(self.estimator):
+            raise fs.InvalidValueError(
+                f"a learner needs fit and predict_proba or decision_function, which "
+                f"{self.estimator!r} lacks: pass a scikit-learn classifier, or an object with "
+                "fit(examples, *, seed)"
+            )
+
+    def fit(self, examples: Examples, *, seed: int) -> Classifier:
+        """A clone fitted to ``examples``; the group is not shown to it."""
+        examples.check()
+        estimator = clone(self.estimator)
+        states = [
+            name
+            for name in estimator.get_params(deep=True)
+            if name == "random_state" or name.endswith("__random_state")
+        ]
+        estimator.set_params(**dict.fromkeys(states, seed))
+        estimator.fit(examples.features, examples.target)
+        return SklearnClassifier(estimator)
+
+
+def as_learner(obj: Any) -> Learner:
+    """``obj`` itself if it is a learner; a scikit-learn classifier is made one."""
+    if isinstance(obj, type):
+        raise fs.InvalidValueError(f"a learner is an object, got the class {obj.__name__}: call it")
+    if not _is_estimator(obj) and hasattr(obj, "fit"):
+        learner: Learner = obj
+        return learner
+    return SklearnLearner(obj)
+
+
+def _is_estimator(obj: Any) -> bool:
+    scores = hasattr(obj, "predict_proba") or hasattr(obj, "decision_function")
+    return scores and hasattr(obj, "fit") and hasattr(obj, "get_params")
