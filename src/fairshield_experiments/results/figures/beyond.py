@@ -53,7 +53,10 @@ def inputs(results: Results) -> Product:
         for kind in look.INPUTS.values()
     ], 3)  # fmt: skip
     caption = (
-        f"Mean over runs ± standard error, ERM, κ = {_BOUND:g}. {look.convention_text(undefined)}"
+        f"Mean over runs ± standard error, ERM, κ = {_BOUND:g}. Agnostic: every proposal is as "
+        "likely as the other and overruling costs 1, as in the paper. Learned: shares of the "
+        "training part, cost 1. Confidence: the same, and overruling costs the classifier's margin "
+        f"|score \N{MINUS SIGN} ½|. {look.convention_text(undefined)}"
     )
     title = "Utility loss by input model"
     return Product(figures=(look.finish("figure-inputs", title, caption, drawing),))
@@ -130,7 +133,7 @@ def _draw_guaranteed(line: Sequence[Axes], runs: pd.DataFrame) -> None:
         fair.text(103, i, f"{share:.1f}", va="center")
         loss.barh(i, mean, xerr=error, error_kw=error_kw, **bar)
         end = max(mean, 0) + (0 if np.isnan(error) else error)
-        loss.annotate(f"{mean:.2f}", (end, i), (5, 0), textcoords="offset points", va="center")
+        loss.annotate(look.number(mean), (end, i), (5, 0), textcoords="offset points", va="center")
     fair.set_xlim(0, 118)
     fair.set_xticks(range(0, 101, 20))
     loss.margins(x=0.16)

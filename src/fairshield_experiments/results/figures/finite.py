@@ -44,7 +44,7 @@ def bias_distribution(results: Results) -> Product:
         axes.set_xlabel("normalised bias, bias / κ")
     look.legend_above(drawing, [
         Patch(fc="none", ec=look.VERMILION, lw=1.4, label="without shield"),
-        Patch(fc=look.SKY, ec=look.BLUE, hatch="////", label="with shield"),
+        Patch(fc=look.SKY, ec=look.BLUE, hatch="///", label="with shield"),
         Line2D([], [], color=look.INK, ls="--", label="allowed"),
     ])  # fmt: skip
     caption = (
@@ -64,7 +64,7 @@ def _draw_distribution(axes: Axes, rows: pd.DataFrame) -> None:
     # so that a bias of exactly κ is drawn left of the line.
     edges = np.arange(0, _WIDEST + 1.5 * _BIN, _BIN).tolist()
     styles: tuple[tuple[pd.Series, dict[str, Any]], ...] = (
-        (after, {"color": look.SKY, "edgecolor": look.BLUE, "hatch": "////", "lw": 0.5}),
+        (after, {"color": look.SKY, "edgecolor": look.BLUE, "hatch": "///", "lw": 0.5}),
         (before, {"color": look.VERMILION, "histtype": "step", "lw": 1.4}),
     )
     for values, style in styles:
@@ -174,14 +174,15 @@ def _draw_regression(axes: Axes, runs: pd.DataFrame, cost: str) -> None:
             continue
         ends = np.array([np.nanmin(x), np.nanmax(x)])
         axes.plot(ends, line.start + line.slope * ends, color=kind.colour, ls=kind.line, lw=1.6)
-        lines.append((f"{kind.name[4:]}: {line.slope:.2f} ± {line.error:.2f}", kind))
+        lines.append((f"{kind.name[4:]}: {look.number(line.slope)} ± {line.error:.2f}", kind))
     if not lines:
         look.say(axes)
         return
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + (high - low) * 0.85)  # room for the slopes above the points
+    axes.set_ylim(low, high + (high - low) * 0.45)  # room for the slopes above the points
     text = "\n".join(text for text, _ in lines)
-    axes.text(0.03, 0.99, text, transform=axes.transAxes, ha="left", va="top", linespacing=1.05)
+    axes.text(0.03, 0.99, text, transform=axes.transAxes, ha="left", va="top", linespacing=1.05,
+              bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1})  # fmt: skip
 
 
 def _slopes(runs: pd.DataFrame) -> Table:
@@ -193,7 +194,7 @@ def _slopes(runs: pd.DataFrame) -> Table:
         for cost in _COSTS:
             line = _fit(part[cost].to_numpy(float), part["loss"].to_numpy(float))
             cells += (
-                [f"{line.slope:.3f} ± {line.error:.3f}", f"{line.explained:.2f}"]
+                [f"{look.number(line.slope, 3)} ± {line.error:.3f}", f"{line.explained:.2f}"]
                 if line else ["–", "–"]
             )  # fmt: skip
         lines.append((

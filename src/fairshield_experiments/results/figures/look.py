@@ -71,25 +71,25 @@ class Look:
 
 
 SHIELDS = {
-    "none": Look("no shield", GREY, "s", (0, (1, 1)), "...."),
-    "finite-horizon": Look("FinHzn", BLUE, "o", "-", "////"),
-    "static-fair": Look("Static-Fair", ORANGE, "^", (0, (5, 1)), "\\\\\\\\"),
-    "static-bounded": Look("Static-BW", PURPLE, "v", (0, (4, 1, 1, 1)), "xxxx"),
-    "dynamic": Look("Dynamic", BLUE, "o", "-", "////"),
-    "inactive": Look("Dynamic, inactive", SKY, "D", (0, (2, 1)), "||||"),
-    "exact": Look("Exact", GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "----"),
-    "perpetual": Look("Perpetual", VERMILION, "X", (0, (6, 2)), "++++"),
+    "none": Look("no shield", GREY, "s", (0, (1, 1)), "..."),
+    "finite-horizon": Look("FinHzn", BLUE, "o", "-", "///"),
+    "static-fair": Look("Static-Fair", ORANGE, "^", (0, (5, 1)), "\\\\\\"),
+    "static-bounded": Look("Static-BW", PURPLE, "v", (0, (4, 1, 1, 1)), "xxx"),
+    "dynamic": Look("Dynamic", BLUE, "o", "-", "///"),
+    "inactive": Look("Dynamic, inactive", SKY, "D", (0, (2, 1)), "|||"),
+    "exact": Look("Exact", GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "---"),
+    "perpetual": Look("Perpetual", VERMILION, "X", (0, (6, 2)), "+++"),
 }
 BOUNDS = {
     0.05: Look("κ = 0.05", SKY, "o", "-", ""),
-    0.1: Look("κ = 0.1", ORANGE, "s", (0, (4, 1)), "////"),
-    0.15: Look("κ = 0.15", GREEN, "^", (0, (4, 1, 1, 1)), "...."),
-    0.2: Look("κ = 0.2", PURPLE, "D", (0, (1, 1)), "xxxx"),
+    0.1: Look("κ = 0.1", ORANGE, "s", (0, (4, 1)), "///"),
+    0.15: Look("κ = 0.15", GREEN, "^", (0, (4, 1, 1, 1)), "..."),
+    0.2: Look("κ = 0.2", PURPLE, "D", (0, (1, 1)), "xxx"),
 }
 INPUTS = {
-    "agnostic": Look("agnostic: every proposal alike, cost 1", GREY, "s"),
-    "learned": Look("learned from the training part, cost 1", ORANGE, "^"),
-    "confidence": Look("learned, cost = the classifier's margin", BLUE, "o"),
+    "agnostic": Look("agnostic", GREY, "s"),
+    "learned": Look("learned", ORANGE, "^"),
+    "confidence": Look("confidence", BLUE, "o"),
 }
 PROPERTIES = {"demographic-parity": "DP", "equal-opportunity": "EqOpp"}
 CONVENTIONS = {"bias-0": "bias 0", "rate-0": "rate 0"}
@@ -120,6 +120,16 @@ def convention_text(undefined: str) -> str:
     return texts.get(undefined, f"Empty groups: {undefined}.")
 
 
+def number(value: float, digits: int = 2) -> str:
+    """The value with a proper minus sign; what rounds to zero has none.
+
+    >>> number(-0.034), number(-0.001)
+    ('\N{MINUS SIGN}0.03', '0.00')
+    """
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}") if float(text) else text.lstrip("-")
+
+
 def grid(
     n_rows: int, n_columns: int, height: float, **options: Any
 ) -> tuple[Drawing, NDArray[np.object_]]:
@@ -130,6 +140,7 @@ def grid(
 
 def say(axes: Axes, text: str = "not run") -> None:
     """An empty panel says why it is empty."""
+    axes.tick_params(left=False, labelleft=False)
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color="#595959",
         style="italic",
@@ -147,7 +158,8 @@ def legend_above(drawing: Drawing, handles: Sequence[Any], columns: int | None =
 
 def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     """The figure with its layout settled, so that every file of it shows the same."""
-    drawing.draw_without_rendering()
+    for _ in range(2):  # ticks may change with the first layout, and with them the room they need
+        drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
     return Figure(name, title, caption, drawing)
 

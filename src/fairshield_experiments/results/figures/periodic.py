@@ -53,7 +53,7 @@ def single_run(results: Results) -> Product:
         Line2D([], [], color=kind.colour, ls=kind.line, marker=kind.marker, ms=4, mfc="white",
                label=kind.name)
         for kind in (look.SHIELDS[name] for name in shields)
-    ], 4)  # fmt: skip
+    ], len(shields) if len(shields) <= 5 else 4)  # fmt: skip
     caption = (
         f"The same people in the same order. The band is what κ allows; markers and thin lines "
         f"stand at the ends of the periods of {every} decisions, where the property must hold."

@@ -64,16 +64,19 @@ def resources(results: Results) -> Product:
         axes.minorticks_off()
         axes.grid(True, color="#E5E5E5", lw=0.6)
         axes.set_axisbelow(True)
-    levels = sorted({1, 10, *ours["levels"].dropna().astype(int)})
     look.legend_above(drawing, [
-        Line2D([], [], color=kind.colour, marker=kind.marker, ls=_line(level),
-               mfc="white" if published else kind.colour, lw=0.8 if published else 1.6,
-               label=f"{kind.name}, {_costs(level)}, {'published' if published else 'ours'}")
-        for published in (False, True)
-        for kind in _OURS.values()
-        for level in (levels if not published else (1, 10))
-        if published or _has(ours, kind.name, level)
-    ], 4)  # fmt: skip
+        *(
+            Line2D([], [], color=kind.colour, marker=kind.marker, ls="",
+                   label=f"{kind.name}, {who}",
+                   mfc="white" if who == "published" else kind.colour)
+            for who in ("ours", "published")
+            for kind in _OURS.values()
+        ),
+        *(
+            Line2D([], [], color=look.INK, ls=_line(levels), label=_costs(levels))
+            for levels in sorted({1, 10, *ours["levels"].dropna().astype(int)})
+        ),
+    ])  # fmt: skip
     caption = (
         "Filled: fairshield; hollow: the published implementation, measured again (κ = 0.05, best "
         "of several; memory where it was measured). Both axes are logarithmic."
@@ -88,11 +91,6 @@ def _line(levels: int) -> str:
 
 def _costs(levels: int) -> str:
     return "1 cost" if levels == 1 else f"{levels} costs"
-
-
-def _has(rows: pd.DataFrame, name: str, levels: int) -> bool:
-    props = [prop for prop, kind in _OURS.items() if kind.name == name]
-    return not pick(rows, property=props, levels=levels).empty
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, column: str, *, published: bool) -> None:

@@ -85,11 +85,11 @@ def _draw_cells(
     scale, colours = Normalize(0, top), colormaps[name]
     for (i, j), value in np.ndenumerate(means):
         if np.isnan(value):
-            face, ink, text, hatch = (1.0, 1.0, 1.0), look.INK, "", "////"
+            face, ink, text, hatch = (1.0, 1.0, 1.0), look.INK, "", "///"
         else:
             # The darkest third of the map is left out: white on it and black on the rest both read.
             face = colours(0.75 * scale(max(value, 0.0)))[:3]
-            ink, text, hatch = _ink_on(face), f"{value:.2f}", ""
+            ink, text, hatch = _ink_on(face), look.number(value), ""
         axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fc=face, ec=look.GREY if hatch else
                                  "white", hatch=hatch, lw=0.8))  # fmt: skip
         axes.text(j, i, text, ha="center", va="center", color=ink)
