@@ -79,14 +79,17 @@ def _chance(case: Case) -> str:
     if not math.isfinite(error):
         return ""
     both = math.sqrt(2) * error
-    within = abs(case.away) <= 2 * both + case.number.digit / 2
-    if within:
+    if abs(case.away) <= 2 * both + case.number.digit / 2:
         return (
             "The published runs were not seeded and their average has a sampling error of its own; "
             f"if it is as large as ours (± {error:.2g}), chance alone explains the difference."
         )
-    many = f"{abs(case.away) / both:.0f} times that of both together" if both > 0 else "not chance"
-    return f"The difference is more than chance: {many}." if both > 0 else ""
+    if both == 0:
+        return ""
+    return (
+        "Chance alone does not explain the difference: it is "
+        f"{abs(case.away) / both:.1f} standard errors, if the published one is as large as ours."
+    )
 
 
 def _population(case: Case) -> str:
@@ -104,12 +107,13 @@ def _classifiers(case: Case) -> str:
 
 
 def _run_numbers(case: Case) -> str:
-    share = case.number.value * 7 * 5 * 4 * 30 / 100
-    if case.number.unit != "%" or abs(share - round(share)) < 0.005 * 42:
+    """7 environments, 5 learners and 4 bounds with 30 runs each are 4200 windows."""
+    number, windows = case.number, 4200
+    nearest = 100 * round(number.value * windows / 100) / windows
+    if number.unit != "%" or abs(nearest - number.value) <= number.digit / 2:
         return ""
     return (
-        "The text says 30 runs; the published percentage is not a multiple of 1/4200 and fits 50 "
-        "runs."
+        f"The text says 30 runs, but {number.value:g} % of {windows} windows is not whole: 50 fit."
     )
 
 
@@ -154,7 +158,7 @@ def _condition(case: Case) -> str:
 
 
 def _going_inactive(case: Case) -> str:
-    if case.number.shield != "dynamic":
+    if case.number.shield != "dynamic" or case.number.measure == "condition satisfied":
         return ""
     return (
         "Ours does not intervene in a period whose assumption fails, as the text says; what the "
@@ -178,7 +182,7 @@ def _machine(case: Case) -> str:
     less = number.value / ours.value
     times = cells.ratio(less if less >= 1 else 1 / less)
     return (
-        f"A cost of another implementation on another machine, not a result: ours needs {times} "
+        f"The cost of another implementation, not a result: ours needs {times} "
         f"{'less' if less >= 1 else 'more'}."
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from fairshield_experiments.results.accounts import account
 from fairshield_experiments.results.names import UNDEFINED, Undefined
@@ -45,8 +46,9 @@ def compare_conventions(
     item: str, find: Callable[[Published, Undefined], Finding]
 ) -> tuple[Check, ...]:
     """A check per published number and convention for groups without relevant people."""
+    found = cache(find)
     return tuple(
-        _check(number, _with_other_convention(number, find, undefined), undefined)
+        _check(number, _with_other_convention(number, found, undefined), undefined)
         for number in published(item)
         for undefined in UNDEFINED
     )
