@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from fairshield_experiments.results import render
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
@@ -56,6 +58,22 @@ class Table:
     n_keys: int = 1
     note: str = ""
 
+    def markdown(self) -> str:
+        """The table in GitHub's Markdown, with title and note."""
+        return render.markdown(self)
+
+    def latex(self) -> str:
+        """The table in LaTeX; needs the package ``booktabs``."""
+        return render.latex(self)
+
+    def csv(self) -> str:
+        """Columns and rows as comma-separated text."""
+        return render.as_csv(self)
+
+    def html(self) -> str:
+        """A ``<table>`` element and its note."""
+        return render.as_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Figure:
@@ -74,7 +92,11 @@ class Check:
     Attributes
     ----------
     item, what
-        Where it is published, and which number it is.
+        Item that reproduces it, and which number it is.
+    undefined
+        Convention for groups without relevant people that ours was made with, if it matters.
+    unit, source
+        ``"%"``, ``"s"``, ``"MB"`` or nothing; label of the table, figure or section it is from.
     ours, error
         Our value and its standard error; ``None``: not run.
     account
@@ -88,6 +110,9 @@ class Check:
     error: float | None
     verdict: Verdict
     account: str = ""
+    undefined: str = ""
+    unit: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

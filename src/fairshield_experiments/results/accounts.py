@@ -1,0 +1,206 @@
+"""Why a published number may not come out: plain words, made of what was found.
+
+A reason is a function of the published number and ours; it is silent where it does not apply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fairshield_experiments.results import cells
+from fairshield_experiments.results.parts import Verdict
+from fairshield_experiments.results.published import Published, published
+from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.verdicts import verdict
+
+NO_REASON = "No reason known."
+
+_SO: dict[Verdict, str] = {
+    "agrees": "which agrees",
+    "close": "which is close",
+    "differs": "which differs too",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A published number and what we found in its place."""
+
+    number: Published
+    ours: Estimate
+
+    @property
+    def away(self) -> float:
+        """Ours minus the published value."""
+        return self.ours.value - self.number.value
+
+
+def account(
+    number: Published,
+    ours: Estimate,
+    others: Iterable[tuple[str, Estimate]] = (),
+    notes: Iterable[str] = (),
+) -> str:
+    """All that is known about why ours is not the published number.
+
+    Parameters
+    ----------
+    others
+        The same measured in other ways, each with words that complete "... we get".
+    notes
+        Sentences about this very number.
+    """
+    case = Case(number, ours)
+    sentences = [
+        *(_other(number, words, found) for words, found in others),
+        *notes,
+        *(reason(case) for reason in REASONS.get(number.item, ())),
+    ]
+    return " ".join(filter(None, sentences)) or NO_REASON
+
+
+def _text(number: Published, found: Estimate) -> str:
+    """Ours with one digit more than published."""
+    decimals = max(0, 1 - round(math.log10(number.digit)))
+    unit = f" {number.unit}" if number.unit else ""
+    return cells.estimate(found, decimals) + unit
+
+
+def _other(number: Published, words: str, found: Estimate) -> str:
+    so = _SO.get(verdict(number, found))
+    return f"{words} we get {_text(number, found)}, {so}." if so else ""
+
+
+def _chance(case: Case) -> str:
+    """The published average has a sampling error too, about as large as ours."""
+    error = case.ours.error
+    if not math.isfinite(error):
+        return ""
+    both = math.sqrt(2) * error
+    if abs(case.away) <= 2 * both + case.number.digit / 2:
+        return (
+            "The published runs were not seeded and their average has a sampling error of its own; "
+            f"if it is as large as ours (± {error:.2g}), chance alone explains the difference."
+        )
+    if both == 0:
+        return ""
+    return (
+        "Chance alone does not explain the difference: it is "
+        f"{abs(case.away) / both:.1f} standard errors, if the published one is as large as ours."
+    )
+
+
+def _population(case: Case) -> str:
+    return (
+        "The published runs drew people from a fresh random 60 % of all data, training data "
+        "included; ours are drawn from people held out of training."
+    )
+
+
+def _classifiers(case: Case) -> str:
+    return (
+        "Each classifier was trained once, there and here, with different seeds; our standard "
+        "error does not include that."
+    )
+
+
+def _run_numbers(case: Case) -> str:
+    """7 environments, 5 learners and 4 bounds with 30 runs each are 4200 windows."""
+    number, windows = case.number, 4200
+    nearest = 100 * round(number.value * windows / 100) / windows
+    if number.unit != "%" or abs(nearest - number.value) <= number.digit / 2:
+        return ""
+    return (
+        f"The text says 30 runs, but {number.value:g} % of {windows} windows is not whole: 50 fit."
+    )
+
+
+def _text_or_table(case: Case) -> str:
+    """Text and table of the paper give the same share differently."""
+    number = case.number
+    if number.measure != "unfair runs":
+        return ""
+    twins = [
+        n
+        for n in published(number.item)
+        if (n.measure, n.prop, n.shield) == (number.measure, number.prop, number.shield)
+        and n.source != number.source
+        and abs(n.value - number.value) > (n.digit + number.digit) / 2
+    ]
+    return " ".join(
+        f"The paper gives this share twice, as {number.value:g} % ({number.source}) and as "
+        f"{twin.value:g} % ({twin.source}); ours is nearer to "
+        f"{min((number, twin), key=lambda n: abs(n.value - case.ours.value)).value:g} %."
+        for twin in twins
+    )
+
+
+_MEASURED = {
+    "static-fair": "that both groups had equally many people at each end of a period",
+    "static-bounded": "that both groups had more than ⌈1/κ⌉ people in every period, where the "
+    "theorem is content with as many",
+    "dynamic": "that the hard problem of each period was feasible",
+}
+
+
+def _condition(case: Case) -> str:
+    number = case.number
+    if number.measure != "condition satisfied":
+        return ""
+    if (number.shield, number.prop) == ("dynamic", "equal-opportunity"):
+        return (
+            f"The published {number.value:g} % does not measure the assumption that the theorem "
+            "states; how it was measured is not known."
+        )
+    return f"The published table measured {_MEASURED[number.shield]}."
+
+
+def _going_inactive(case: Case) -> str:
+    if case.number.shield != "dynamic" or case.number.measure == "condition satisfied":
+        return ""
+    return (
+        "Ours does not intervene in a period whose assumption fails, as the text says; what the "
+        "published runs did there is not stated."
+    )
+
+
+def _training(case: Case) -> str:
+    error = f" (± {case.ours.error:.2g})" if math.isfinite(case.ours.error) else ""
+    return (
+        "Both numbers are of a single model; another seed of the split or the training moves "
+        f"them, and our standard error{error} covers the choice of test people only. The text "
+        "says 150 epochs, the published tables were made with 150 mini-batch steps."
+    )
+
+
+def _machine(case: Case) -> str:
+    number, ours = case.number, case.ours
+    if ours.value <= 0:
+        return ""
+    less = number.value / ours.value
+    times = cells.ratio(less if less >= 1 else 1 / less)
+    return (
+        f"The cost of another implementation, not a result: ours needs {times} "
+        f"{'less' if less >= 1 else 'more'}."
+    )
+
+
+def _same_sentence(case: Case) -> str:
+    if case.number.source != "sec:experiments, periodic":
+        return ""
+    return (
+        "The text repeats for T = 50 what it says of the longer horizons; measured again, the "
+        "published implementation needs less at T = 50."
+    )
+
+
+REASONS: dict[str, tuple[Callable[[Case], str], ...]] = {
+    "table-performance": (_training,),
+    "table-fairness": (_text_or_table, _chance, _run_numbers, _population, _classifiers),
+    "table-utility": (_chance, _going_inactive, _population, _classifiers),
+    "table-periodic": (_condition, _chance, _going_inactive, _population, _classifiers),
+    "table-resources": (_machine, _same_sentence),
+}
+"""Reasons by item, most telling first."""

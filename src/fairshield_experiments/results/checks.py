@@ -1,0 +1,94 @@
+"""Ours beside the published numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from fairshield_experiments.results.accounts import account
+from fairshield_experiments.results.names import UNDEFINED, Undefined
+from fairshield_experiments.results.parts import Check
+from fairshield_experiments.results.published import Published, published
+from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.verdicts import verdict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What we found in the place of a published number.
+
+    Attributes
+    ----------
+    ours
+        ``None``: not run.
+    others
+        The same measured in other ways, each with words that complete "... we get".
+    notes
+        Sentences about this very number that may explain a difference.
+    """
+
+    ours: Estimate | None
+    others: tuple[tuple[str, Estimate], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+NOT_RUN = Finding(None)
+
+
+def compare(item: str, find: Callable[[Published], Finding]) -> tuple[Check, ...]:
+    """A check per published number of an item that knows no conventions."""
+    return tuple(_check(number, find(number), "") for number in published(item))
+
+
+def compare_conventions(
+    item: str, find: Callable[[Published, Undefined], Finding]
+) -> tuple[Check, ...]:
+    """A check per published number and convention for groups without relevant people."""
+    found = cache(find)
+    return tuple(
+        _check(number, _with_other_convention(number, found, undefined), undefined)
+        for number in published(item)
+        for undefined in UNDEFINED
+    )
+
+
+def _with_other_convention(
+    number: Published, find: Callable[[Published, Undefined], Finding], undefined: Undefined
+) -> Finding:
+    finding = find(number, undefined)
+    others = (
+        (f"With the convention {UNDEFINED[other]}", find(number, other).ours)
+        for other in UNDEFINED
+        if other != undefined
+    )
+    known = tuple((words, found) for words, found in others if found is not None)
+    return Finding(finding.ours, (*known, *finding.others), finding.notes)
+
+
+def _check(number: Published, finding: Finding, undefined: str) -> Check:
+    ours = finding.ours
+    if ours is not None and not math.isfinite(ours.value):
+        ours = None
+    decided = verdict(number, ours)
+    text = ""
+    if ours is not None and decided != "agrees":
+        text = account(number, ours, finding.others, finding.notes)
+    return Check(
+        item=number.item,
+        what=number.what,
+        published=number.value,
+        ours=None if ours is None else ours.value,
+        error=None if ours is None or not math.isfinite(ours.error) else ours.error,
+        verdict=decided,
+        account=text,
+        undefined=undefined,
+        unit=number.unit,
+        source=number.source,
+    )
+
+
+def unexplained(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Checks that do not agree and say nothing about it: there must be none."""
+    return tuple(c for c in checks if c.verdict in ("close", "differs") and not c.account)

@@ -1,0 +1,23 @@
+"""Figures of the paper, and those that it could not show: pure functions of the results."""
+
+from __future__ import annotations
+
+from fairshield_experiments.results.figures import (
+    beyond,
+    finite,
+    periodic,
+    resources,
+    utility,
+)
+from fairshield_experiments.results.figures.look import render, save
+
+FIGURES = (
+    *utility.ITEMS,
+    *finite.ITEMS,
+    *periodic.ITEMS,
+    *resources.ITEMS,
+    *beyond.ITEMS,
+)
+"""Items in the order of the report."""
+
+__all__ = ["FIGURES", "render", "save"]

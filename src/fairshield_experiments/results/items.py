@@ -1,0 +1,79 @@
+"""All items that can be made, in the order of the report.
+
+Tables come first; figures join ``ITEMS`` here.
+"""
+
+from __future__ import annotations
+
+from fairshield_experiments.results.parts import Item
+from fairshield_experiments.results.tables import models, more, paper
+
+TABLES: tuple[Item, ...] = (
+    Item(
+        name="table-datasets",
+        title="Data sets",
+        needs=("datasets",),
+        make=models.datasets,
+    ),
+    Item(
+        name="table-performance",
+        title="Performance of the classifiers",
+        needs=("models",),
+        make=models.performance,
+    ),
+    Item(
+        name="table-fairness",
+        title="Normalised bias with and without a shield",
+        needs=("finite",),
+        make=paper.fairness,
+    ),
+    Item(
+        name="table-utility",
+        title="Utility loss",
+        needs=("models", "finite", "periodic"),
+        make=paper.utility,
+    ),
+    Item(
+        name="table-periodic",
+        title="Conditions and fairness of periodic shields",
+        needs=("periodic",),
+        make=paper.periodic,
+    ),
+    Item(
+        name="table-resources",
+        title="Time and memory of a synthesis",
+        needs=("resources",),
+        make=models.resources,
+    ),
+    Item(
+        name="table-guaranteed",
+        title="Periodic shields with a guarantee",
+        needs=("periodic", "guaranteed"),
+        make=more.guaranteed,
+        published=False,
+    ),
+    Item(
+        name="table-inputs",
+        title="What a better input model is worth",
+        needs=("finite", "periodic", "inputs"),
+        make=more.inputs,
+        published=False,
+    ),
+    Item(
+        name="table-support",
+        title="Fairness once both groups have enough people",
+        needs=("finite", "support"),
+        make=more.support,
+        published=False,
+    ),
+    Item(
+        name="table-baselines",
+        title="Classifiers made fair on average",
+        needs=("finite", "baselines"),
+        make=more.baselines,
+        published=False,
+    ),
+)
+
+ITEMS: tuple[Item, ...] = TABLES
+"""Every item; figures are appended to the tables."""

@@ -1,0 +1,239 @@
+"""The report: one HTML file that needs nothing else, for a screen, a phone or paper.
+
+Knows products and the few numbers that stand first; words and layout are in the template.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fairshield_experiments.results.figures import look, render
+from fairshield_experiments.results.figures.rows import (
+    by_run,
+    conventions,
+    finite,
+    periodic,
+    pick,
+    share_interval,
+)
+from fairshield_experiments.results.parts import (
+    Check,
+    Figure,
+    Item,
+    Product,
+    Results,
+    Table,
+    Verdict,
+)
+
+LARGE = 400_000
+"""Bytes from which on a picture is embedded as PNG instead of SVG."""
+VERDICTS: tuple[Verdict, ...] = ("agrees", "close", "differs", "not run")
+_SIGNS = {"agrees": "✓", "close": "≈", "differs": "✗", "not run": "○"}
+_NO_ACCOUNT = "Not explained yet"
+
+
+@dataclass(frozen=True)
+class Account:
+    """Numbers that do not come out for one reason."""
+
+    text: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A share of runs in percent with its 95 % interval; ``None``: not run."""
+
+    what: str
+    convention: str
+    runs: int
+    without: tuple[float, float, float] | None
+    with_shield: tuple[float, float, float] | None
+
+
+def write_report(products: Mapping[Item, Product], results: Results, path: Path) -> None:
+    """Write the report to ``path``, whose folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_report(products, results), encoding="utf-8")
+
+
+def render_report(products: Mapping[Item, Product], results: Results) -> str:
+    """The report as HTML text."""
+    checks = [check for product in products.values() for check in product.checks]
+    counts = Counter(check.verdict for check in checks)
+    return _environment().get_template("report.html.j2").render(
+        products=products,
+        published={item: made for item, made in products.items() if item.published},
+        beyond={item: made for item, made in products.items() if not item.published},
+        checks=checks,
+        counts={verdict: counts[verdict] for verdict in VERDICTS},
+        accounts=accounts(checks),
+        not_run=[check for check in checks if check.verdict == "not run"],
+        finite=_finite_headlines(results),
+        periodic=_periodic_headlines(results),
+        facts=[(_words(str(name)), fact_text(value)) for name, value in results.facts.items()],
+        failures=_failures(results.failures),
+    )  # fmt: skip
+
+
+def accounts(checks: Iterable[Check]) -> list[Account]:
+    """What does not come out, by reason: all that differs, and what is close for a known reason.
+
+    Reasons stand in the order of how many numbers they explain; what nobody explained comes last.
+    """
+    groups: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.verdict == "differs" or (check.verdict == "close" and check.account):
+            groups.setdefault(check.account or _NO_ACCOUNT, []).append(check)
+    ordered = sorted(groups.items(), key=lambda group: (group[0] == _NO_ACCOUNT, -len(group[1])))
+    return [Account(text, tuple(found)) for text, found in ordered]
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("fairshield_experiments.results", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=number_text,
+        error=error_text,
+        difference=difference_text,
+        share=_share_text,
+        picture=picture_uri,
+        numeric=numeric_columns,
+    )
+    environment.globals["signs"] = _SIGNS
+    return environment
+
+
+def _finite_headlines(results: Results) -> list[Headline]:
+    runs = by_run(finite(results))
+    return [
+        Headline(
+            short,
+            look.CONVENTIONS.get(undefined, undefined),
+            len(part),
+            _share(part, "fair_unshielded", of_unfair=True),
+            _share(part, "fair", of_unfair=True),
+        )
+        for undefined in conventions(runs)
+        for prop, short in look.PROPERTIES.items()
+        for part in [pick(runs, property=prop, undefined=undefined)]
+    ]
+
+
+def _periodic_headlines(results: Results) -> list[Headline]:
+    runs = by_run(periodic(results, [*look.SHIELDS]))
+    runs = runs[(runs["shield"] != "finite-horizon").to_numpy(bool)]
+    found = set(runs["shield"])
+    return [
+        Headline(
+            f"{short}, {kind.name}",
+            look.CONVENTIONS.get(undefined, undefined),
+            len(part),
+            _share(part, "fair_unshielded"),
+            _share(part, "fair"),
+        )
+        for undefined in conventions(runs)
+        for prop, short in look.PROPERTIES.items()
+        for shield, kind in look.SHIELDS.items()
+        if shield in found
+        for part in [pick(runs, property=prop, undefined=undefined, shield=shield)]
+        if len(part)
+    ]
+
+
+def _share(
+    runs: pd.DataFrame, flag: str, *, of_unfair: bool = False
+) -> tuple[float, float, float] | None:
+    if runs.empty:
+        return None
+    held = int(runs[flag].sum())
+    return share_interval(len(runs) - held if of_unfair else held, len(runs))
+
+
+def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:
+    if failures.empty:
+        return []
+    whole = failures.reindex(columns=["title", "error"]).fillna("").astype(str)
+    return list(whole.itertuples(index=False, name=None))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("-", " ")
+
+
+def fact_text(value: Any) -> str:
+    """A fact as one line of text.
+
+    >>> fact_text({"numpy": "2.1", "cores": 16}), fact_text([0.5, 12345.678]), fact_text(None)
+    ('numpy 2.1, cores 16', '0.5, 12,345.7', 'unknown')
+    """
+    if value is None:
+        return "unknown"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_words(str(name))} {fact_text(v)}" for name, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(fact_text, value))
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def number_text(value: float | None) -> str:
+    """A number in at most four digits and its size; a dash where there is none.
+
+    >>> number_text(45222.0), number_text(0.12634), number_text(-1.5), number_text(None)
+    ('45,222', '0.1263', '\N{MINUS SIGN}1.5', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "\N{MINUS SIGN}") if "e" not in text else text
+
+
+def error_text(value: float | None) -> str:
+    """A standard error in two digits."""
+    return "–" if value is None or math.isnan(value) else f"{value:.2g}"
+
+
+def difference_text(check: Check) -> str:
+    """Ours minus published, with its sign."""
+    if check.ours is None:
+        return "–"
+    # Both are printed in few digits: what is left of them in the difference is rounding.
+    difference = float(f"{check.ours - check.published:.3g}")
+    return f"+{number_text(difference)}" if difference > 0 else number_text(difference)
+
+
+def _share_text(share: tuple[float, float, float] | None) -> str:
+    if share is None:
+        return "not run"
+    return f"{share[0]:.1f} % ({share[1]:.1f}–{share[2]:.1f})"
+
+
+def picture_uri(figure: Figure) -> str:
+    """The figure as a data URI: an image of its own, whose ids and styles stay inside it."""
+    svg = render(figure, "svg")
+    kind, content = ("svg+xml", svg) if len(svg) <= LARGE else ("png", render(figure, "png"))
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def numeric_columns(table: Table) -> list[bool]:
+    """Per column, whether its cells begin like numbers, and so are aligned to the right."""
+    starts = "0123456789.+-\N{MINUS SIGN}–"
+    return [
+        i >= table.n_keys and all(not row[i] or row[i][0] in starts for row in table.rows)
+        for i in range(len(table.columns))
+    ]

@@ -1,0 +1,296 @@
+"""What the paper could not show: guarantees, input models, minimum support, other methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from fairshield_experiments.results import cells, statistics
+from fairshield_experiments.results.names import (
+    ENVIRONMENTS,
+    INPUTS,
+    PROPERTIES,
+    SHIELDS,
+    UNDEFINED,
+)
+from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.rows import paired, select, totals
+from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.tables.paper import (
+    PERIODIC,
+    convention,
+    left_out,
+    periods,
+    sentences,
+    windows,
+)
+
+SAME_PEOPLE = ("environment", "learner", "property", "undefined", "bound", "run")
+"""Runs that agree in these, and in the length of their periods, are of the same people."""
+
+
+def _n(frame: pd.DataFrame) -> str:
+    return str(len(frame)) if len(frame) else cells.MISSING
+
+
+def _common(frames: Iterable[pd.DataFrame], keys: Iterable[str]) -> list[pd.DataFrame]:
+    """Of each frame, the rows whose ``keys`` all of them have."""
+    frames, names = list(frames), list(keys)
+    shared = frames[0][names].drop_duplicates()
+    for frame in frames[1:]:
+        shared = shared.merge(frame[names].drop_duplicates(), on=names)
+    return [frame.merge(shared, on=names) for frame in frames]
+
+
+def _difference(left: pd.DataFrame, right: pd.DataFrame, column: str = "loss") -> Estimate | None:
+    """Mean of ``left - right`` over the runs of both, paired by their people."""
+    return statistics.mean(paired(left, right, SAME_PEOPLE, column), "difference")
+
+
+# --------------------------------------------------------------------------------- guaranteed
+
+
+def guaranteed(results: Results) -> Product:
+    """Periodic shields with a guarantee for every stream beside the paper's three."""
+    frame = periods(results, shield=(*PERIODIC, "exact", "perpetual"), inputs=tuple(INPUTS))
+    rows = []
+    for prop in PROPERTIES:
+        for undefined in UNDEFINED:
+            part = select(frame, property=prop, undefined=undefined)
+            base = select(part, shield="inactive", inputs="agnostic")
+            for shield in (*PERIODIC, "exact", "perpetual"):
+                for inputs in INPUTS:
+                    own = select(part, shield=shield, inputs=inputs)
+                    if len(own) or inputs == "agnostic":
+                        key = (PROPERTIES[prop], convention(undefined), SHIELDS[shield], inputs)
+                        rows.append((*key, *_guaranteed_cells(own, base)))
+    table = Table(
+        name="table-guaranteed",
+        title="Periodic shields with ERM: fairness and its price",
+        columns=(
+            *("property", "no relevant people", "shield", "input model", "runs"),
+            *("fair at all ends of periods (%)", "utility loss (%)", "overruled (%)"),
+            "utility loss minus Dynamic's",
+        ),
+        rows=tuple(rows),
+        n_keys=4,
+        note=sentences(
+            "All environments and bounds that were run; the last column pairs runs of the same "
+            "people with the paper's Dynamic shield and input model. In brackets: 95 % confidence "
+            "bounds.",
+            left_out(frame),
+        ),
+    )
+    return Product(tables=(table,))
+
+
+def _guaranteed_cells(own: pd.DataFrame, base: pd.DataFrame) -> tuple[str, ...]:
+    return (
+        _n(own),
+        cells.share(statistics.share(own, "fair")),
+        cells.estimate(statistics.mean(own, "loss")),
+        cells.estimate(statistics.mean(own, "overruled_share")),
+        cells.estimate(_difference(own, base)),
+    )
+
+
+# ------------------------------------------------------------------------------------- inputs
+
+
+def inputs(results: Results) -> Product:
+    """What a better input model is worth: utility loss, on the same people."""
+    tables = []
+    for shield in ("finite-horizon", *PERIODIC):
+        frame = totals(select(results.runs, shield=shield, inputs=tuple(INPUTS), min_support=0))
+        if shield == "finite-horizon" or set(frame["inputs"]) - {"agnostic"}:
+            tables.append(_inputs_table(frame, shield))
+    return Product(tables=tuple(tables))
+
+
+def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
+    rows, answers = [], []
+    for prop in PROPERTIES:
+        for undefined in UNDEFINED:
+            part = select(frame, property=prop, undefined=undefined)
+            models = [select(part, inputs=name) for name in INPUTS]
+            compared = dict(zip(INPUTS, _common(models, SAME_PEOPLE), strict=True))
+            key = (PROPERTIES[prop], convention(undefined))
+            for environment, title in ENVIRONMENTS.items():
+                own = {n: select(f, environment=environment) for n, f in compared.items()}
+                rows.append((*key, title, *_inputs_cells(own)))
+            rows.append((*key, "all", *_inputs_cells(compared)))
+            answers.append(_least_loss(f"{key[0]} with {key[1]}", compared))
+    return Table(
+        name=f"table-inputs-{shield}",
+        title=f"{SHIELDS[shield]}: relative utility loss (%) by input model",
+        columns=(
+            *("property", "no relevant people", "environment", "runs", *INPUTS),
+            *("learned - agnostic", "confidence - agnostic", "confidence - learned"),
+        ),
+        rows=tuple(rows),
+        n_keys=3,
+        note=sentences(
+            "Runs that all three have; differences are paired by people.",
+            "Which input model loses least utility?",
+            *answers,
+            left_out(frame),
+        ),
+    )
+
+
+def _inputs_cells(compared: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    pairs = (("learned", "agnostic"), ("confidence", "agnostic"), ("confidence", "learned"))
+    return (
+        _n(compared["agnostic"]),
+        *(cells.estimate(statistics.mean(frame, "loss")) for frame in compared.values()),
+        *(cells.estimate(_difference(compared[a], compared[b])) for a, b in pairs),
+    )
+
+
+def _least_loss(where: str, compared: Mapping[str, pd.DataFrame]) -> str:
+    """The answer, with the difference from the runner-up and whether it is beyond chance."""
+    losses = {name: statistics.mean(frame, "loss") for name, frame in compared.items()}
+    known = sorted((loss.value, name) for name, loss in losses.items() if loss is not None)
+    if len(known) < 2:
+        return f"{where}: not run."
+    (_, best), (_, second) = known[:2]
+    gap = _difference(compared[second], compared[best])
+    if gap is None:
+        return f"{where}: not run."
+    certain = "" if gap.value > 2 * gap.error else ", which is within two standard errors"
+    return (
+        f"{where}: {best}, {cells.estimate(losses[best])} %; the next, {second}, loses "
+        f"{cells.estimate(gap)} points more{certain}."
+    )
+
+
+# ------------------------------------------------------------------------------------ support
+
+
+def support(results: Results) -> Product:
+    """What it saves to ask for fairness only once both groups have enough people."""
+    plain = windows(results)
+    asked = totals(select(results.runs, shield="finite-horizon", inputs="agnostic"))
+    asked = asked[asked["min_support"].astype(float) > 0]
+    plain, asked = _common([plain, asked], SAME_PEOPLE)
+    rows = []
+    for prop in PROPERTIES:
+        for undefined in UNDEFINED:
+            for environment, title in [*ENVIRONMENTS.items(), (tuple(ENVIRONMENTS), "all")]:
+                wanted = {"property": prop, "undefined": undefined, "environment": environment}
+                key = (PROPERTIES[prop], convention(undefined), title)
+                rows.append(
+                    (*key, *_support_cells(select(plain, **wanted), select(asked, **wanted)))
+                )
+    least = sorted({int(value) for value in asked["min_support"]})
+    table = Table(
+        name="table-support",
+        title="FinHzn with a minimum support, on the same people",
+        columns=(
+            *("property", "no relevant people", "environment", "runs"),
+            *("utility loss (%)", "with minimum support", "difference"),
+            *("fair (%)", "fair with minimum support (%)"),
+        ),
+        rows=tuple(rows),
+        n_keys=3,
+        note=sentences(
+            f"Minimum support: {', '.join(map(str, least))} relevant people in each group, else "
+            "the run counts as fair."
+            if least
+            else "",
+            "Differences are paired by people. In brackets: 95 % confidence bounds.",
+            left_out(plain),
+        ),
+    )
+    return Product(tables=(table,))
+
+
+def _support_cells(plain: pd.DataFrame, asked: pd.DataFrame) -> tuple[str, ...]:
+    return (
+        _n(asked),
+        cells.estimate(statistics.mean(plain, "loss")),
+        cells.estimate(statistics.mean(asked, "loss")),
+        cells.estimate(_difference(asked, plain)),
+        cells.share(statistics.share(plain, "fair")),
+        cells.share(statistics.share(asked, "fair")),
+    )
+
+
+# ---------------------------------------------------------------------------------- baselines
+
+_METHODS = ("none", "finite-horizon", "threshold-optimizer", "exponentiated-gradient")
+_SAME_WINDOW = ("environment", "property", "undefined", "bound", "run")
+
+
+def baselines(results: Results) -> Product:
+    """Classifiers made fair on average beside shields, on the same windows."""
+    shielded = windows(results, learner="ERM")
+    own = {name: totals(select(results.runs, shield=name)) for name in _METHODS[2:]}
+    present = {name: frame for name, frame in own.items() if len(frame)}
+    frames = dict(
+        zip(
+            ("finite-horizon", *present),
+            _common([shielded, *present.values()], _SAME_WINDOW),
+            strict=True,
+        )
+    )
+    plain = frames["finite-horizon"]
+    frames["none"] = plain.assign(
+        unfair=plain["unfair_unshielded"], accuracy=plain["accuracy_unshielded"], loss=0.0
+    )
+    bounds = tuple(sorted({round(float(b), 6) for b in plain["bound"]}))
+    by_bound = [({"bound": bound}, f"κ = {bound:g}") for bound in bounds]
+    by_environment = [({"environment": name}, title) for name, title in ENVIRONMENTS.items()]
+    return Product(
+        tables=(
+            _baselines_table("table-baselines", "bound", frames, by_bound),
+            _baselines_table("table-baselines-environments", "environment", frames, by_environment),
+        )
+    )
+
+
+def _baselines_table(
+    name: str,
+    by: str,
+    frames: Mapping[str, pd.DataFrame],
+    parts: Iterable[tuple[Mapping[str, object], str]],
+) -> Table:
+    rows = []
+    parts = [*parts, ({}, "all")]
+    for prop in PROPERTIES:
+        for undefined in UNDEFINED:
+            for wanted, title in parts:
+                for method in _METHODS:
+                    key = (PROPERTIES[prop], convention(undefined), title, _title(method))
+                    if method in frames:
+                        own = select(frames[method], property=prop, undefined=undefined, **wanted)
+                        rows.append((*key, *_baseline_cells(own, method)))
+                    else:
+                        rows.append((*key, *[cells.MISSING] * 4))
+    return Table(
+        name=name,
+        title=f"Fair on average or in every window: methods on the same windows, by {by}",
+        columns=(
+            *("property", "no relevant people", by, "method", "windows"),
+            *("unfair windows (%)", "accuracy (%)", "utility loss (%)"),
+        ),
+        rows=tuple(rows),
+        n_keys=4,
+        note="Windows that all methods have. Utility loss is relative to plain ERM on the same "
+        "people. In brackets: 95 % confidence bounds.",
+    )
+
+
+def _title(method: str) -> str:
+    return {"none": "plain ERM", "finite-horizon": "ERM with FinHzn"}.get(method, SHIELDS[method])
+
+
+def _baseline_cells(own: pd.DataFrame, method: str) -> tuple[str, ...]:
+    loss = cells.MISSING if method == "none" else cells.estimate(statistics.mean(own, "loss"))
+    return (
+        _n(own),
+        cells.share(statistics.share(own, "unfair")),
+        cells.estimate(statistics.mean(own, "accuracy")),
+        loss,
+    )

@@ -1,0 +1,351 @@
+"""The paper's simulations: windows with every classifier, periods with ERM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from fairshield_experiments.results import cells, statistics
+from fairshield_experiments.results.checks import Finding, compare_conventions
+from fairshield_experiments.results.names import (
+    BOUNDS,
+    ENVIRONMENTS,
+    LEARNERS,
+    PERIODIC_BOUNDS,
+    PROPERTIES,
+    SHIELDS,
+    UNDEFINED,
+    Undefined,
+)
+from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.published import Published, published
+from fairshield_experiments.results.rows import SETTING, select, totals
+from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.tables.models import metric
+
+PERIODIC = ("static-fair", "static-bounded", "inactive", "dynamic")
+
+
+def windows(results: Results, **wanted: object) -> pd.DataFrame:
+    """Runs of the finite-horizon shield with the paper's input model."""
+    defaults = {"shield": "finite-horizon", "inputs": "agnostic", "min_support": 0}
+    return totals(select(results.runs, **{**defaults, **wanted}))
+
+
+def periods(results: Results, **wanted: object) -> pd.DataFrame:
+    """Runs of the paper's periodic shields with ERM and the paper's input model."""
+    defaults = {
+        "shield": PERIODIC,
+        "learner": "ERM",
+        "inputs": "agnostic",
+        "min_support": 0,
+        "bound": PERIODIC_BOUNDS,
+    }
+    return totals(select(results.runs, **{**defaults, **wanted}))
+
+
+def missing(frame: pd.DataFrame, expected: int, *columns: str) -> str:
+    """A sentence on the combinations of ``columns`` of which nothing was run."""
+    found = len(frame[list(columns)].drop_duplicates())
+    if found in (0, expected):
+        return ""
+    return f"Nothing was run for {expected - found} of {expected} pairs of {' and '.join(columns)}."
+
+
+def left_out(frame: pd.DataFrame) -> str:
+    """A sentence on runs whose utility loss is undefined."""
+    count = int(frame["loss"].isna().sum())
+    return f"{count} runs without a correct unshielded decision are left out." if count else ""
+
+
+def convention(undefined: str) -> str:
+    """What a group without relevant people counts as, for people."""
+    return {str(name): words for name, words in UNDEFINED.items()}.get(undefined, undefined)
+
+
+def sentences(*parts: str) -> str:
+    """Those that say something, one after the other."""
+    return " ".join(filter(None, parts))
+
+
+# ----------------------------------------------------------------------------------- fairness
+
+_WHOSE = {"none": "_unshielded", "finite-horizon": ""}
+
+
+def fairness(results: Results) -> Product:
+    """Normalised bias at the horizon, and how often it is above the bound."""
+    frame = windows(results)
+    found: dict[tuple[str, str, str], dict[str, Estimate | None]] = {
+        (prop, undefined, shield): _distribution(
+            select(frame, property=prop, undefined=undefined), suffix
+        )
+        for prop in PROPERTIES
+        for undefined in UNDEFINED
+        for shield, suffix in _WHOSE.items()
+    }
+    gaps = missing(frame, len(ENVIRONMENTS) * len(LEARNERS), "environment", "learner")
+
+    def find(number: Published, undefined: Undefined) -> Finding:
+        ours = found[number.prop, undefined, number.shield][number.measure]
+        notes = () if number.shield == "none" else (_LABEL,) * (number.source == "tab:fair_distr")
+        return Finding(ours, notes=(*notes, *filter(None, [gaps])))
+
+    return Product(
+        tables=(_fairness_table(found, gaps), _unfair_by_environment(frame)),
+        checks=compare_conventions("table-fairness", find),
+    )
+
+
+_LABEL = "The printed row is labelled Static-Fair; its numbers are those of the FinHzn shields."
+
+
+def _distribution(frame: pd.DataFrame, suffix: str) -> dict[str, Estimate | None]:
+    bias = f"normalised{suffix}"
+    return {
+        "25 % quantile": statistics.quantile(frame, bias, 0.25),
+        "median": statistics.quantile(frame, bias, 0.5),
+        "75 % quantile": statistics.quantile(frame, bias, 0.75),
+        "mean": statistics.mean(frame, bias),
+        "standard deviation": statistics.deviation(frame, bias),
+        "unfair runs": statistics.share(frame, f"unfair{suffix}"),
+    }
+
+
+def _fairness_table(
+    found: Mapping[tuple[str, str, str], Mapping[str, Estimate | None]], gaps: str
+) -> Table:
+    def row(key: tuple[str, str, str], row: Mapping[str, Estimate | None]) -> tuple[str, ...]:
+        prop, undefined, shield = key
+        unfair = row["unfair runs"]
+        return (
+            PROPERTIES[prop],
+            convention(undefined),
+            SHIELDS[shield],
+            str(unfair.n) if unfair else cells.MISSING,
+            *(cells.estimate(v) for measure, v in row.items() if measure != "unfair runs"),
+            cells.share(unfair, 2),
+        )
+
+    return Table(
+        name="table-fairness",
+        title="Normalised bias (bias / κ) at the horizon, all environments, learners and bounds",
+        columns=(
+            *("property", "no relevant people", "shield", "runs"),
+            *("25 % quantile", "median", "75 % quantile", "mean", "standard deviation"),
+            "unfair runs (%)",
+        ),
+        rows=tuple(row(*pair) for pair in found.items()),
+        n_keys=3,
+        note=sentences(
+            "Standard errors are clustered: runs with the same people count as one. In brackets: "
+            "95 % confidence bounds.",
+            gaps,
+        ),
+    )
+
+
+def _unfair_by_environment(frame: pd.DataFrame) -> Table:
+    def row(environment: str, title: str, undefined: str) -> tuple[str, ...]:
+        part = select(frame, environment=environment, undefined=undefined)
+        shares = (
+            statistics.share(select(part, property=prop), f"unfair{suffix}")
+            for prop in PROPERTIES
+            for suffix in _WHOSE.values()
+        )
+        return (title, convention(undefined), *(cells.share(found) for found in shares))
+
+    return Table(
+        name="table-fairness-environments",
+        title="Unfair runs by environment (%), all learners and bounds",
+        columns=(
+            *("environment", "no relevant people"),
+            *(f"{prop}, {SHIELDS[s]}" for prop in PROPERTIES.values() for s in _WHOSE),
+        ),
+        rows=tuple(row(*named, u) for named in ENVIRONMENTS.items() for u in UNDEFINED),
+        n_keys=2,
+        note="In brackets: 95 % confidence bounds.",
+    )
+
+
+# ------------------------------------------------------------------------------------ utility
+
+_LOSS_KEY = ("property", "undefined", "bound", "environment", "shield", "learner")
+LossKey = tuple[str, str, float, str, str, str]
+
+
+class _Losses:
+    """Mean utility losses of the paper's settings, each computed once."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        frame = frame.assign(bound=frame["bound"].astype(float).round(6))
+        self.frame = frame
+        self._parts = dict(iter(frame.groupby(list(_LOSS_KEY), observed=True)))
+        self._means: dict[tuple[LossKey, str], Estimate | None] = {}
+
+    def mean(self, key: LossKey, column: str = "loss") -> Estimate | None:
+        """Of one setting; ``None`` if it was not run."""
+        if key not in self._parts:
+            return None
+        if (key, column) not in self._means:
+            self._means[key, column] = statistics.mean(self._parts[key], column)
+        return self._means[key, column]
+
+
+def utility(results: Results) -> Product:
+    """Relative utility loss by environment, learner and shield, a table per bound."""
+    losses = _Losses(pd.concat([windows(results), periods(results)], ignore_index=True))
+
+    def find(number: Published, undefined: Undefined) -> Finding:
+        # The paper's text has Dynamic go inactive where its assumption fails.
+        shield = "inactive" if number.shield == "dynamic" else number.shield
+        bound = number.bound or 0.0
+        key = (number.prop, undefined, bound, number.environment, shield, number.learner)
+        others = [("As a difference of accuracies", losses.mean(key, "loss_absolute"))]
+        if shield == "inactive":
+            best = (*key[:4], "dynamic", number.learner)
+            others.append(("With best effort where the assumption fails", losses.mean(best)))
+        return Finding(
+            losses.mean(key),
+            others=tuple((words, m) for words, m in others if m is not None),
+            notes=_model_note(results, number),
+        )
+
+    tables = tuple(_utility_table(losses, bound) for bound in BOUNDS)
+    return Product(tables=tables, checks=compare_conventions("table-utility", find))
+
+
+def _model_note(results: Results, number: Published) -> tuple[str, ...]:
+    """How unfair our classifier is beside theirs: what there is to correct."""
+    name = "dp" if number.prop == "demographic-parity" else "eqopp"
+    ours = metric(results, number.environment, number.learner, name)
+    theirs = [
+        n.value
+        for n in published("table-performance")
+        if (n.environment, n.learner, n.measure) == (number.environment, number.learner, name)
+    ]
+    if ours is None or not theirs:
+        return ()
+    return (
+        f"What there is to correct: the groups of our {number.learner} differ by "
+        f"{cells.estimate(ours, 1)} % in {PROPERTIES[number.prop]}, of theirs by {theirs[0]:g} %.",
+    )
+
+
+def _utility_table(losses: _Losses, bound: float) -> Table:
+    columns = [("finite-horizon", learner) for learner in LEARNERS]
+    if bound in PERIODIC_BOUNDS:
+        columns += [(shield, "ERM") for shield in PERIODIC]
+    frame = select(losses.frame, bound=bound)
+
+    def row(prop: str, undefined: str, environment: str, title: str) -> tuple[str, ...]:
+        values = (losses.mean((prop, undefined, bound, environment, *c)) for c in columns)
+        return (PROPERTIES[prop], convention(undefined), title, *map(cells.estimate, values))
+
+    def pooled(prop: str, undefined: str) -> tuple[str, ...]:
+        part = select(frame, property=prop, undefined=undefined)
+        values = (statistics.mean(select(part, shield=s, learner=n), "loss") for s, n in columns)
+        return (PROPERTIES[prop], convention(undefined), "all", *map(cells.estimate, values))
+
+    rows: list[tuple[str, ...]] = []
+    for prop in PROPERTIES:
+        for undefined in UNDEFINED:
+            rows += [row(prop, undefined, *named) for named in ENVIRONMENTS.items()]
+            rows.append(pooled(prop, undefined))
+    return Table(
+        name=f"table-utility-{round(100 * bound):03d}",
+        title=f"Relative utility loss (%), κ = {bound:g}",
+        columns=(
+            *("property", "no relevant people", "environment"),
+            *(f"FinHzn, {learner}" for learner in LEARNERS),
+            *(SHIELDS[shield] for shield, _ in columns[len(LEARNERS) :]),
+        ),
+        rows=tuple(rows),
+        n_keys=3,
+        note=sentences(
+            "100 (accuracy without shield - accuracy with) / accuracy without, on the same people; "
+            "periodic shields with ERM.",
+            left_out(frame),
+        ),
+    )
+
+
+# ----------------------------------------------------------------------------------- periodic
+
+
+def periodic(results: Results) -> Product:
+    """How often conditions were met, and how often runs were fair at all ends of periods."""
+    frame = periods(results)
+    everyone = _unshielded(frame)
+    parts = {
+        (prop, undefined, shield): select(
+            everyone if shield == "none" else frame,
+            property=prop,
+            undefined=undefined,
+            **({} if shield == "none" else {"shield": shield}),
+        )
+        for prop in PROPERTIES
+        for undefined in UNDEFINED
+        for shield in ("none", *PERIODIC)
+    }
+    gaps = missing(frame, len(ENVIRONMENTS) * len(PERIODIC_BOUNDS), "environment", "bound")
+
+    def find(number: Published, undefined: Undefined) -> Finding:
+        shield = "inactive" if number.shield == "dynamic" else number.shield
+        part = parts[number.prop, undefined, shield]
+        best = parts[number.prop, undefined, "dynamic"]
+        others: list[tuple[str, Estimate | None]] = []
+        if number.measure == "condition satisfied":
+            ours = statistics.share(part, "condition_published")
+            others.append(("For the condition as stated", statistics.share(part, "condition")))
+        else:
+            ours = statistics.share(part, "fair")
+            if shield == "inactive":
+                words = "With best effort where the assumption fails"
+                others.append((words, statistics.share(best, "fair")))
+        return Finding(
+            ours,
+            others=tuple((words, m) for words, m in others if m is not None),
+            notes=tuple(filter(None, [gaps])),
+        )
+
+    def row(key: tuple[str, str, str], part: pd.DataFrame) -> tuple[str, ...]:
+        prop, undefined, shield = key
+        shares = (statistics.share(part, c) for c in ("condition", "condition_published", "fair"))
+        return (
+            PROPERTIES[prop],
+            convention(undefined),
+            SHIELDS[shield],
+            str(len(part)),
+            *(cells.share(found) for found in shares),
+        )
+
+    table = Table(
+        name="table-periodic",
+        title="Periodic shields with ERM: runs that met the condition, and fair ones (%)",
+        columns=(
+            *("property", "no relevant people", "shield", "runs"),
+            *("condition as stated", "condition as published", "fair at all ends of periods"),
+        ),
+        rows=tuple(row(*pair) for pair in parts.items()),
+        n_keys=3,
+        note=sentences(
+            "All environments and bounds. As published: the way the published table measured the "
+            "condition. In brackets: 95 % confidence bounds.",
+            gaps,
+        ),
+    )
+    return Product(tables=(table,), checks=compare_conventions("table-periodic", find))
+
+
+def _unshielded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same people without a shield: each run once, though several shields ran on it."""
+    keys = [c for c in (*SETTING, "run") if c != "shield"]
+    once = frame.drop_duplicates(keys)
+    none = once[["condition"]].astype(float) * float("nan")
+    return once.assign(
+        fair=once["fair_unshielded"],
+        condition=none["condition"],
+        condition_published=none["condition"],
+    )
