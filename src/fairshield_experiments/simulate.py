@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -24,13 +24,13 @@ from fairshield.periodic import (
     Streams,
     decide_runs,
 )
-from fairshield_experiments.inputs import InputKind, input_model
+from fairshield_experiments.inputs import GROUPS, InputKind, input_model
 from fairshield_experiments.people import People, Scored
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PropertyKind = Literal["demographic-parity", "equal-opportunity"]
-PROPERTIES: dict[str, Callable[..., fs.Property]] = {
+PROPERTIES: dict[PropertyKind, Callable[..., fs.Property]] = {
     "demographic-parity": fs.DemographicParity,
     "equal-opportunity": fs.EqualOpportunity,
 }
@@ -97,20 +97,20 @@ class Setting:
         return {"property": said.pop("kind"), **said}
 
 
-def draw(people: int, *, environment: str, length: int, runs: int, seed: int) -> Ints:
-    """``(runs, length)``: who comes, in order; within a run nobody comes twice.
+def draw(setting: Setting, people: int) -> Ints:
+    """``(runs, length)``: who of ``people`` comes, in order; within a run nobody comes twice.
 
     Run i of an environment is the same for every classifier, shield, property and bound, and a
     shorter run is the beginning of a longer one.
     """
-    if length > people:
+    if setting.length > people:
         raise fs.InvalidValueError(
-            f"runs of {length} decisions cannot be drawn without replacement from {people} "
-            f"held-out people of {environment}: shorten the runs"
+            f"runs of {setting.length} decisions cannot be drawn without replacement from {people} "
+            f"held-out people of {setting.environment}: shorten the runs"
         )
-    name = int.from_bytes(hashlib.sha256(environment.encode()).digest()[:4], "little")
-    orders = (np.random.default_rng([seed, name, run]).permutation(people) for run in range(runs))
-    return np.array([order[:length] for order in orders])
+    name = int.from_bytes(hashlib.sha256(setting.environment.encode()).digest()[:4], "little")
+    generators = (np.random.default_rng([setting.seed, name, i]) for i in range(setting.runs))
+    return np.array([rng.permutation(people)[: setting.length] for rng in generators])
 
 
 def streams(setting: Setting, people: People) -> Streams:
@@ -166,24 +166,17 @@ def welfare_bounds(bound: str, training: People) -> tuple[Fraction, Fraction]:
 
 def outcomes(setting: Setting, scored: Scored) -> tuple[People, Outcome, Outcome]:
     """Who came, ``(runs, length)`` each; what a shield made of them; what followed without one."""
-    held_out = scored.held_out
-    who = draw(
-        len(held_out), environment=setting.environment, length=setting.length, runs=setting.runs,
-        seed=setting.seed,
-    )  # fmt: skip
-    people = held_out.take(who)
+    people = scored.held_out.take(draw(setting, len(scored.held_out)))
     requests = streams(setting, people)
     policy = make_policy(setting, scored.training)
     shielded = decide_runs(policy, requests)
-    return people, shielded, unshielded(shielded)
+    return people, shielded, unshielded(setting, requests, requests.proposed)
 
 
-def unshielded(outcome: Outcome) -> Outcome:
-    """The same requests, all proposals followed."""
-    requests = outcome.streams
-    return Outcome(
-        outcome.prop, outcome.period, outcome.start, None, requests, requests.proposed.copy()
-    )
+def unshielded(setting: Setting, requests: Streams, accepted: NDArray[np.bool_]) -> Outcome:
+    """Decisions that no shield has seen."""
+    nobody = fs.Counts.zero(GROUPS)
+    return Outcome(setting.prop, setting.period_length, nobody, None, requests, accepted)
 
 
 def simulate(setting: Setting, scored: Scored) -> pd.DataFrame:
@@ -242,14 +235,17 @@ def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | Non
     return outcome.condition_met
 
 
-def path(setting: Setting, scored: Scored, run: int = 0) -> pd.DataFrame:
-    """The running bias of one run, decision by decision, with the shield and without (``none``)."""
-    _, decided, free = outcomes(setting, scored)
+def paths(settings: Sequence[Setting], scored: Scored, run: int = 0) -> pd.DataFrame:
+    """The running bias of one run, decision by decision: without a shield, and with several."""
+    found: dict[str, tuple[Setting, Outcome]] = {}
+    for setting in settings:
+        _, decided, free = outcomes(setting, scored)
+        found |= {"none": (setting, free), setting.shield: (setting, decided)}
     frames = []
-    for shield, outcome in ((setting.shield, decided), ("none", free)):
+    for shield, (setting, outcome) in found.items():
         said = setting.columns() | {"shield": shield, "run": run}
-        bias = running_bias(outcome, run)
         decision = np.arange(1, setting.length + 1)
+        bias = running_bias(outcome, run)
         frames.append(pd.DataFrame(said | {"decision": decision, "bias": bias}))
     return pd.concat(frames, ignore_index=True)
 

@@ -21,6 +21,7 @@ from fairshield.cli.compare import compare
 from fairshield.cli.demo import demo
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
+from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
 from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
@@ -113,5 +114,7 @@ def app() -> None:
     """
 
 
-for _command in (synthesize, inspect, run, audit, verify, explain, simulate, compare, bench, demo):
+for _command in (
+    synthesize, inspect, run, audit, verify, explain, simulate, compare, bench, demo, reproduce
+):  # fmt: skip
     app.add_command(_command)

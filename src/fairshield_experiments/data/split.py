@@ -23,6 +23,11 @@ class Split:
     test: NDArray[np.intp]
     validation: NDArray[np.intp]
 
+    @property
+    def held_out(self) -> NDArray[np.intp]:
+        """Everybody who does not train, test before validation."""
+        return np.concatenate((self.test, self.validation))
+
 
 def make_split(dataset: Dataset, *, seed: int = 0) -> Split:
     """40 % of the people to train, 30 % to test, 30 % to validate, stratified on the target."""

@@ -66,8 +66,7 @@ class LAFTR:
                 z = encoder(x, course.noise)
                 loss = (
                     self.reconstruction * mse_loss(decoder(torch.cat((z, g[:, None]), 1)), x)
-                    + self.prediction
-                    * binary_cross_entropy_with_logits(classifier(z).flatten(), y)
+                    + self.prediction * binary_cross_entropy_with_logits(classifier(z).flatten(), y)
                     + self.adversary * hits(torch.sigmoid(adversary(z).flatten()), g)
                 )
                 builders.step(loss, rate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -122,6 +123,11 @@ class Product:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     checks: tuple[Check, ...] = ()
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """How many numbers came out how."""
+        return Counter(check.verdict for check in self.checks)
 
 
 @dataclass(frozen=True, kw_only=True)

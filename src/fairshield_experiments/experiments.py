@@ -1,0 +1,355 @@
+"""The experiments: which settings each of them simulates, as tasks of a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairshield as fs
+import fairshield_experiments
+from fairshield_experiments import learners as paper
+from fairshield_experiments.baselines import BASELINES, simulate_baseline
+from fairshield_experiments.data import ENVIRONMENTS, load
+from fairshield_experiments.inputs import INPUTS, InputKind
+from fairshield_experiments.people import People, Scored
+from fairshield_experiments.resources import measure
+from fairshield_experiments.simulate import PROPERTIES, Setting, paths, simulate
+from fairshield_experiments.sweep.task import Frames, Task, digest
+from fairshield_experiments.training import train
+
+PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
+"""The paper's periodic shields, the last of them in two readings."""
+MIN_SUPPORT = 10
+FIVE = ("ERM", "DiffDP", "HSIC", "LAFTR", "PR")
+QUICK_LEARNERS = ("ERM", "DiffDP")
+_QUICK: dict[str, Any] = {
+    "environments": ("compas-race", "german-age"),
+    "bounds": ("0.1", "0.2"),
+    "period_bounds": ("0.1",),
+    "runs": 10,
+    "period_runs": 5,
+    "guaranteed_inputs": ("agnostic",),
+    "horizons": {"demographic-parity": (25, 50, 100, 150), "equal-opportunity": (25, 50, 75)},
+}
+_PACKAGES = ("fairshield", "numpy", "numba", "scikit-learn", "fairlearn", "torch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How much of everything.
+
+    Attributes
+    ----------
+    learners
+        By name; the periodic experiments and the baselines use ``"ERM"``.
+    bounds, period_bounds
+        Of finite horizons, and of periodic shields.
+    runs, period_runs
+        Likewise.
+    guaranteed_inputs
+        Input models of the shields that need no condition.
+    horizons
+        Of the measurements of synthesis, by property.
+    """
+
+    learners: Mapping[str, Any]
+    environments: Sequence[str] = ENVIRONMENTS
+    seed: int = 0
+    bounds: Sequence[str] = ("0.05", "0.1", "0.15", "0.2")
+    period_bounds: Sequence[str] = ("0.1", "0.15", "0.2")
+    horizon: Mapping[str, int] = field(
+        default_factory=lambda: {"demographic-parity": 100, "equal-opportunity": 75}
+    )
+    runs: int = 30
+    period_length: int = 50
+    periods: int = 10
+    period_runs: int = 20
+    guaranteed_inputs: Sequence[InputKind] = INPUTS
+    horizons: Mapping[str, Sequence[int]] = field(
+        default_factory=lambda: {
+            "demographic-parity": (10, 25, 50, 75, 100, 150, 200, 300),
+            "equal-opportunity": (10, 25, 50, 75, 100),
+        }
+    )
+
+    @property
+    def main(self) -> str:
+        """The learner of all experiments that use one."""
+        return "ERM" if "ERM" in self.learners else next(iter(self.learners))
+
+
+def make_plan(
+    *,
+    quick: bool = False,
+    epochs: bool = False,
+    seed: int = 0,
+    environments: Sequence[str] | None = None,
+    learners: Sequence[str] | None = None,
+    own: Mapping[str, Any] | None = None,
+) -> Plan:
+    """The paper's plan, or a small part of it; ``own`` learners come after the paper's five.
+
+    ``epochs`` trains for 150 epochs, as the paper says, and not for 150 steps.
+    """
+    own, quickly = own or {}, _QUICK if quick else {}
+    known = [*FIVE, *(name for name in own if name not in FIVE)]
+    names = learners or [*(QUICK_LEARNERS if quick else FIVE), *own]
+    _check_names("learner", names, known)
+    wanted = environments or quickly.get("environments", ENVIRONMENTS)
+    _check_names("environment", wanted, ENVIRONMENTS)
+    made = {name: own[name] if name in own else _of_paper(name, epochs) for name in names}
+    return Plan(learners=made, seed=seed, **{**quickly, "environments": tuple(wanted)})
+
+
+def _of_paper(name: str, epochs: bool) -> Any:
+    learner: Any = paper.LEARNERS[name]
+    return replace(learner, schedule=paper.Schedule(epochs=150)) if epochs else learner
+
+
+def _check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for i, name in enumerate(names):
+        if name not in known or name in names[:i]:
+            problem = "repeated" if name in known else "unknown"
+            raise fs.InvalidValueError(f"{problem} {what} {name!r}: choose from {', '.join(known)}")
+
+
+# Tasks --------------------------------------------------------------------------------------
+
+
+def perform(job: str, **arguments: Any) -> Frames:
+    """Whatever a task asks for: the one function of all sweeps."""
+    frames = _JOBS[job](**arguments)
+    for frame in frames.values():
+        frame["versions"] = versions()
+    return frames
+
+
+def _train(environment: str, name: str, learner: Any, seed: int) -> Frames:
+    trained = train(load(environment), name, learner, seed=seed)
+    metrics = pd.DataFrame(trained.rows())
+    return {
+        "metrics": metrics.assign(seed=seed),
+        "scores": pd.DataFrame({"score": trained.scores}),
+    }
+
+
+_JOBS: dict[str, Callable[..., Frames]] = {
+    "train": _train,
+    "simulate": lambda settings, scored: {"runs": simulate(settings[0], scored)},
+    "baseline": lambda settings, scored: {"runs": simulate_baseline(settings, scored)},
+    "paths": lambda settings, scored: {"paths": paths(settings, scored)},
+    "resources": lambda **arguments: {"resources": measure(**arguments)},
+}
+
+
+def model_tasks(plan: Plan) -> dict[tuple[str, str], Task]:
+    """Models to train, by environment and learner."""
+    return {
+        (environment, name): Task(
+            key=_key("train", environment, name, repr(learner), plan.seed),
+            title=f"train {name} on {environment}",
+            arguments={
+                "job": "train",
+                "environment": environment,
+                "name": name,
+                "learner": learner,
+                "seed": plan.seed,
+            },
+            weight=_TRAINING.get(environment.split("-")[0], 1.0),
+        )
+        for environment, (name, learner) in product(plan.environments, plan.learners.items())
+    }
+
+
+def run_tasks(
+    experiments: Sequence[str], plan: Plan, scored: Mapping[tuple[str, str], Scored]
+) -> list[Task]:
+    """All simulations and measurements; settings whose model is missing are left out."""
+    tasks: dict[str, Task] = {}
+    digests = {at: _digest(people) for at, people in scored.items()}
+
+    def add(job: str, group: Sequence[Setting], weight: float) -> None:
+        at = group[0].environment, group[0].learner
+        if at in scored:
+            key = _key(job, *(asdict(setting) for setting in group), digests[at])
+            arguments = {"job": job, "scored": scored[at], "settings": group}
+            # A setting that serves two experiments is simulated once.
+            tasks[key] = Task(key, f"{job} {group[0]}", arguments, weight)
+
+    for experiment in experiments:
+        for setting in settings_of(experiment, plan):
+            add("simulate", [setting], _weight(setting))
+    if "baselines" in experiments:
+        for group in _baselines(plan):
+            add("baseline", group, _BASELINE[group[0].shield])
+    if "paths" in experiments:
+        for group in _single_runs(plan):
+            add("paths", group, sum(map(_weight, group)))
+    if "resources" in experiments:
+        tasks |= {task.key: task for task in _measurements(plan)}
+    return list(tasks.values())
+
+
+# Settings -----------------------------------------------------------------------------------
+
+
+def settings_of(experiment: str, plan: Plan) -> Iterator[Setting]:
+    """What an experiment simulates, one setting at a time."""
+    match experiment:
+        case "finite":
+            for undefined in ("bias-0", "rate-0"):
+                yield from _finite(plan, undefined=undefined)
+        case "periodic":
+            for undefined in ("bias-0", "rate-0"):
+                yield from _periodic(plan, PERIODIC, undefined=undefined)
+        case "inputs":
+            for inputs in ("learned", "confidence"):
+                yield from _finite(plan, inputs=inputs)
+                yield from _periodic(plan, PERIODIC[:3], inputs=inputs)
+        case "support":
+            yield from _finite(plan, min_support=MIN_SUPPORT)
+        case "guaranteed":
+            yield from _guaranteed(plan)
+
+
+def _finite(plan: Plan, **changes: Any) -> Iterator[Setting]:
+    for environment, learner, kind, bound in product(
+        plan.environments, plan.learners, PROPERTIES, plan.bounds
+    ):
+        yield Setting(
+            environment=environment,
+            learner=learner,
+            kind=kind,
+            bound=bound,
+            shield="finite-horizon",
+            period_length=plan.horizon[kind],
+            runs=plan.runs,
+            seed=plan.seed,
+            **changes,
+        )
+
+
+def _periodic(
+    plan: Plan, shields: Sequence[str], bounds: Sequence[str] | None = None, **changes: Any
+) -> Iterator[Setting]:
+    for environment, kind, bound, shield in product(
+        plan.environments, PROPERTIES, bounds or plan.period_bounds, shields
+    ):
+        yield Setting(
+            environment=environment,
+            learner=plan.main,
+            kind=kind,
+            bound=bound,
+            shield=shield,
+            period_length=plan.period_length,
+            periods=plan.periods,
+            runs=plan.period_runs,
+            seed=plan.seed,
+            **changes,
+        )
+
+
+def _guaranteed(plan: Plan) -> Iterator[Setting]:
+    """Shields that need no condition; other input models at the first bound alone."""
+    for inputs in plan.guaranteed_inputs:
+        bounds = plan.period_bounds[: None if inputs == "agnostic" else 1]
+        for setting in _periodic(plan, ("exact", "perpetual"), bounds, inputs=inputs):
+            # With outcomes, a policy for 500 decisions would take 44 GB, and hours.
+            if setting.shield == "perpetual" or setting.kind == "demographic-parity":
+                yield setting
+
+
+def _baselines(plan: Plan) -> Iterator[list[Setting]]:
+    """Settings that differ in their bound alone, which a baseline does not ask for."""
+    for baseline, environment, kind in product(BASELINES, plan.environments, PROPERTIES):
+        only = replace(plan, environments=[environment], learners={plan.main: None})
+        yield [
+            replace(setting, shield=baseline) for setting in _finite(only) if setting.kind == kind
+        ]
+
+
+def _single_runs(plan: Plan) -> Iterator[list[Setting]]:
+    """Periodic shields on one environment, at the first bound."""
+    adult = [name for name in plan.environments if name.startswith("adult")]
+    for environment, kind in product(adult or plan.environments[:1], PROPERTIES):
+        only = replace(plan, environments=[environment], period_runs=1)
+        yield [
+            setting
+            for setting in _periodic(only, (*PERIODIC[:3], "perpetual"), plan.period_bounds[:1])
+            if setting.kind == kind
+        ]
+
+
+def _measurements(plan: Plan) -> Iterator[Task]:
+    for (kind, horizons), levels in product(plan.horizons.items(), (1, 10)):
+        arguments = {"kind": kind, "levels": levels, "horizons": list(horizons)}
+        yield Task(
+            key=_key("resources", arguments, platform.node()),
+            title=f"measure synthesis, {kind}, {levels} cost levels",
+            arguments={"job": "resources", **arguments},
+            weight=20.0,
+        )
+
+
+# How long things take, relative to each other -----------------------------------------------
+
+_TRAINING = {"german": 0.5, "compas": 2.0, "adult": 2.0, "bank": 2.0}
+_BASELINE = {"threshold-optimizer": 1.0, "exponentiated-gradient": 10.0}
+_SHIELDS = {"exact": 2.0, "perpetual": 2.0, "dynamic": 0.5, "inactive": 0.5}
+
+
+def _weight(setting: Setting) -> float:
+    weight = _SHIELDS.get(setting.shield, 0.05)
+    weight *= 4 if setting.kind == "equal-opportunity" else 1
+    return weight * (6 if setting.inputs == "confidence" else 1)
+
+
+# Keys ---------------------------------------------------------------------------------------
+
+
+def _key(*parts: Any) -> str:
+    """Of all that a result depends on, the program included."""
+    return digest(versions(), _program(), *parts)
+
+
+def _digest(scored: Scored) -> str:
+    def columns(people: People) -> list[Any]:
+        return [people.group, people.target.astype(np.int8), people.score]
+
+    return digest(scored.environment, *columns(scored.training), *columns(scored.held_out))
+
+
+@cache
+def versions() -> str:
+    """Of the packages that results depend on."""
+    return ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # such as torch, which other learners do without
+        return "(none)"
+
+
+@cache
+def _program() -> str:
+    """Digest of all source files but those that only present results."""
+    found = hashlib.sha256()
+    for package in (fs, fairshield_experiments):
+        assert package.__file__ is not None
+        folder = Path(package.__file__).parent
+        for file in sorted(folder.rglob("*.py")):
+            if not file.is_relative_to(folder / "results"):
+                found.update(file.read_bytes())
+    return found.hexdigest()

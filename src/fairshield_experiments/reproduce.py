@@ -1,0 +1,245 @@
+"""From raw data to the report: all that ``fairshield reproduce`` does."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pandas as pd
+
+import fairshield as fs
+from fairshield_experiments.data import Dataset, describe, load
+from fairshield_experiments.experiments import (
+    Plan,
+    model_tasks,
+    perform,
+    run_tasks,
+    versions,
+)
+from fairshield_experiments.people import Scored
+from fairshield_experiments.results.figures import save
+from fairshield_experiments.results.items import ITEMS
+from fairshield_experiments.results.parts import Check, Item, Product, Results, Verdict
+from fairshield_experiments.results.report import write_report
+from fairshield_experiments.sweep.cluster import Dask
+from fairshield_experiments.sweep.journal import FailedTask, Journal
+from fairshield_experiments.sweep.run import SweepReport, run_sweep
+from fairshield_experiments.sweep.task import Task
+from fairshield_experiments.sweep.workers import Processes, Workers
+from fairshield_experiments.training import scored
+
+Progress = Callable[[str, int, int, float | None], None]
+"""``progress(stage, done, total, seconds_left)``."""
+FRAMES = ("datasets", "metrics", "runs", "paths", "resources")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reproduction:
+    """What was made, and where it lies."""
+
+    folder: Path
+    products: Mapping[Item, Product]
+    results: Results
+
+    @property
+    def checks(self) -> list[Check]:
+        """Every published number beside ours."""
+        return [check for product in self.products.values() for check in product.checks]
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """How many published numbers came out how."""
+        return sum((product.verdicts for product in self.products.values()), Counter())
+
+    @property
+    def runs(self) -> int:
+        """Runs simulated, with a shield and without."""
+        frame = self.results.runs
+        return int((frame["period"] == 1).sum()) if len(frame) else 0
+
+    @property
+    def report(self) -> Path:
+        """The file to open."""
+        return self.folder / "report.html"
+
+
+def chosen(names: Sequence[str]) -> tuple[Item, ...]:
+    """Items by name, in the order of the report; no names, or ``all``, are all of them."""
+    known = [item.name for item in ITEMS]
+    for name in names:
+        if name not in known and name != "all":
+            raise fs.InvalidValueError(
+                f"unknown item {name!r}: choose from all, {', '.join(known)}"
+            )
+    if not names or "all" in names:
+        return ITEMS
+    return tuple(item for item in ITEMS if item.name in names)
+
+
+def make_workers(processes: int | None = None, scheduler: str | None = None) -> Workers:
+    """Those of a Dask scheduler, or processes of this machine, by default one for each core."""
+    if scheduler is None:
+        return Processes(processes or len(os.sched_getaffinity(0)))
+    if processes is not None:
+        raise fs.InvalidValueError(
+            f"{processes} processes and the scheduler {scheduler}: give one or the other"
+        )
+    return Dask(scheduler)
+
+
+def reproduce(
+    names: Sequence[str],
+    plan: Plan,
+    *,
+    output: Path,
+    workers: Workers,
+    progress: Progress | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Reproduction:
+    """Run what the items need and write their tables, figures and report into ``output``.
+
+    What an earlier call with the same plan finished is taken from its journal.  ``facts`` are
+    printed in the report.
+    """
+    items = chosen(names)
+    needs = sorted({need for item in items for need in item.needs})
+    tell = progress or (lambda stage, done, total, left: None)
+    tell("reading data", 0, 1, None)
+    datasets = {name: load(name) for name in plan.environments}
+    output.mkdir(parents=True, exist_ok=True)
+    with Journal(output / "journal.sqlite") as journal:
+        gathered = _Gathered(plan, journal, workers, tell)
+        frames = gathered.frames(needs, datasets)
+    tell("writing results", 0, 1, None)
+    results = Results(
+        datasets=pd.DataFrame([describe(dataset) for dataset in datasets.values()]),
+        **frames,
+        failures=_failures(gathered.failures, output),
+        facts=_facts(plan, workers, gathered.seconds) | dict(facts or {}),
+    )
+    products = {item: item.make(results) for item in items}
+    made = Reproduction(folder=output, products=products, results=results)
+    write(made)
+    return made
+
+
+class _Gathered:
+    """Frames as the sweeps leave them."""
+
+    def __init__(self, plan: Plan, journal: Journal, workers: Workers, progress: Progress) -> None:
+        self._plan, self._journal, self._workers = plan, journal, workers
+        self._progress = progress
+        self.failures: list[FailedTask] = []
+        self.seconds: dict[str, float] = {}
+
+    def frames(
+        self, needs: Sequence[str], datasets: Mapping[str, Dataset]
+    ) -> dict[str, pd.DataFrame]:
+        """All but the data sets themselves."""
+        plan = self._plan
+        models: dict[tuple[str, str], Scored] = {}
+        trained: list[Task] = []
+        if set(needs) - {"datasets", "resources"}:
+            tasks = model_tasks(plan)
+            trained = list(tasks.values())
+            report = self._sweep("training", trained)
+            ready = {*report.finished, *report.resumed}
+            models = {
+                at: scored(datasets[at[0]], at[1], self._scores(task))
+                for at, task in tasks.items()
+                if task.key in ready
+            }
+        simulated = run_tasks(needs, plan, models)
+        self._sweep("simulating", simulated)
+        keys = {
+            "metrics": trained,
+            "runs": simulated,
+            "paths": simulated,
+            "resources": simulated,
+        }
+        return {
+            name: self._journal.collect(name, [task.key for task in tasks])
+            for name, tasks in keys.items()
+        }
+
+    def _scores(self, task: Task) -> Any:
+        return self._journal.collect("scores", [task.key])["score"].to_numpy()
+
+    def _sweep(self, stage: str, tasks: Sequence[Task]) -> SweepReport:
+        begin = perf_counter()
+        report = run_sweep(
+            perform, tasks, self._journal, self._workers,
+            progress=lambda done, total, _title, left: self._progress(stage, done, total, left),
+        )  # fmt: skip
+        self.failures += report.failures
+        self.seconds[stage] = round(perf_counter() - begin, 1)
+        return report
+
+
+def _failures(failed: Sequence[FailedTask], output: Path) -> pd.DataFrame:
+    """Titles and last lines; the whole story goes into ``failures.txt``."""
+    path = output / "failures.txt"
+    path.unlink(missing_ok=True)
+    if failed:
+        path.write_text("\n\n".join(f"{task.title}\n{task.error}" for task in failed) + "\n")
+    return pd.DataFrame(
+        [{"title": task.title, "error": task.error.splitlines()[-1]} for task in failed],
+        columns=["title", "error"],
+    )
+
+
+def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "seed": plan.seed,
+        "environments": list(plan.environments),
+        "learners": list(plan.learners),
+        "runs": f"{plan.runs} of a finite horizon, {plan.period_runs} of {plan.periods} periods",
+        "versions": versions(),
+        "Python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "workers": repr(workers),
+        "seconds": dict(seconds),
+    }
+
+
+# Writing ------------------------------------------------------------------------------------
+
+
+def write(made: Reproduction) -> None:
+    """All files but the journal."""
+    folder, results = made.folder, made.results
+    for name in FRAMES:
+        _write_parquet(getattr(results, name), folder / f"{name}.parquet")
+    _write_parquet(
+        pd.DataFrame([_check_row(check) for check in made.checks]), folder / "checks.parquet"
+    )
+    for kind in ("tables", "figures"):
+        (folder / kind).mkdir(exist_ok=True)
+    for product in made.products.values():
+        for table in product.tables:
+            for suffix, text in (
+                ("md", table.markdown()),
+                ("tex", table.latex()),
+                ("csv", table.csv()),
+            ):
+                (folder / "tables" / f"{table.name}.{suffix}").write_text(text, encoding="utf-8")
+        for figure in product.figures:
+            save(figure, folder / "figures")
+    write_report(made.products, results, made.report)
+
+
+def _check_row(check: Check) -> dict[str, Any]:
+    return {name: getattr(check, name) for name in Check.__dataclass_fields__}
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Whole or not at all."""
+    unfinished = path.with_suffix(".part")
+    frame.to_parquet(unfinished, index=False)
+    unfinished.replace(path)
