@@ -7,7 +7,6 @@ with the same packages.  distributed loads when the first task is to be computed
 from __future__ import annotations
 
 import asyncio
-import pickle
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 import fairshield as fs
 from fairshield.errors import MissingExtraError
-from fairshield_experiments.sweep.call import Failure, answer_alone
+from fairshield_experiments.sweep.call import Failure, answer_alone, opened
 from fairshield_experiments.sweep.task import Function, Task
 from fairshield_experiments.sweep.workers import Result, Results, keep_busy
 
@@ -153,7 +152,7 @@ class _DaskCrew:
         task, call = self._running.pop(future)
         try:
             # Waits for another worker if the one that had the answer died with it.
-            return Result(task, *pickle.loads(future.result()))
+            return Result(task, *opened(future.result()))
         except Exception as error:
             if future.status != "error":  # cancelled, as the scheduler is gone
                 raise self._gone() from error

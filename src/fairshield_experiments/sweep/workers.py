@@ -6,7 +6,6 @@ frames or with what went wrong; a task that raises or whose worker dies does not
 
 from __future__ import annotations
 
-import pickle
 import signal
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -18,7 +17,7 @@ from multiprocessing.connection import wait
 from typing import NamedTuple, Protocol
 
 import fairshield as fs
-from fairshield_experiments.sweep.call import Failure, attempt, packed, serve
+from fairshield_experiments.sweep.call import Failure, attempt, opened, packed, serve
 from fairshield_experiments.sweep.task import Frames, Function, Task
 
 DEATHS = 3
@@ -145,7 +144,7 @@ class _ProcessCrew:
     def _result(self, process: _Process, task: Task, call: bytes) -> Result | None:
         """The answer, or nothing if the process died and another is to try."""
         try:
-            outcome, seconds = pickle.loads(process.connection.recv_bytes())
+            answered = process.connection.recv_bytes()
         except (EOFError, OSError):
             end = process.end()
             self._deaths[task] += 1
@@ -154,7 +153,7 @@ class _ProcessCrew:
             self.give(task, call)
             return None
         self._idle.append(process)
-        return Result(task, outcome, seconds)
+        return Result(task, *opened(answered))
 
     def close(self) -> None:
         for process in [*self._idle, *(process for process, _, _ in self._busy.values())]:

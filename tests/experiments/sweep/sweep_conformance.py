@@ -22,6 +22,8 @@ from fairshield_experiments.sweep.run import run_sweep
 from fairshield_experiments.sweep.task import Task, digest
 from fairshield_experiments.sweep.workers import InProcess, Workers
 
+BACK = misbehaviours("lambda", "oneway")
+
 
 def frame(result: object) -> pd.DataFrame:
     assert not isinstance(result, Failure), result
@@ -81,9 +83,9 @@ class RemoteWorkersConformance(WorkersConformance):
         assert failed == {"0", "1", "2", "4"}
         assert outcomes["0"].error == "RuntimeError: not to be moved"
 
-        (back,) = workers.results(misbehave, misbehaviours("lambda"))
-        assert isinstance(back.outcome, Failure)
-        assert "lambda" in back.outcome.error
+        back = {r.task.title: r.outcome for r in workers.results(misbehave, BACK)}
+        assert "lambda" in back["0: lambda"].error
+        assert back["1: oneway"].error == "EOFError: not to be opened"
 
     def test_a_worker_killed_in_the_middle_costs_nothing(
         self, workers: Workers, tmp_path: Path

@@ -56,6 +56,8 @@ def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
         return {"rows": pd.DataFrame({"mixed": [1, "one", b"1"]})}
     if how == "lambda":
         return {"rows": lambda: None}  # type: ignore[dict-item]
+    if how == "oneway":
+        return {"rows": OneWay()}  # type: ignore[dict-item]
     return simulate(number, 3)
 
 
@@ -74,6 +76,16 @@ class Fixed:
 
     def __getstate__(self) -> dict[str, Any]:
         raise RuntimeError("not to be moved")
+
+
+class OneWay:
+    """A result that arrives, but cannot be opened."""
+
+    def __setstate__(self, state: object) -> None:
+        raise EOFError("not to be opened")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"something": 1}
 
 
 def carry(number: int, luggage: object) -> Frames:

@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal"
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.permutations(TASKS), st.integers(0, 8))
 def test_frames_are_collected_in_the_order_of_keys(order: list[Task], reopened: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
