@@ -73,6 +73,15 @@ def answer(call: bytes) -> bytes:
         return pickle.dumps((Failure.of(error), 0.0))
 
 
+def opened(answered: bytes) -> tuple[Any, float]:
+    """What :func:`attempt` returned elsewhere."""
+    try:
+        outcome, seconds = pickle.loads(answered)
+    except Exception as error:  # a result that arrives, but cannot be made again
+        return Failure.of(error), 0.0
+    return outcome, seconds
+
+
 def answer_alone(call: bytes) -> bytes:
     """:func:`answer` on one thread."""
     use_one_thread()

@@ -6,18 +6,18 @@ frames or with what went wrong; a task that raises or whose worker dies does not
 
 from __future__ import annotations
 
-import pickle
 import signal
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import NamedTuple, Protocol
 
 import fairshield as fs
-from fairshield_experiments.sweep.call import Failure, attempt, packed, serve
+from fairshield_experiments.sweep.call import Failure, attempt, opened, packed, serve
 from fairshield_experiments.sweep.task import Frames, Function, Task
 
 DEATHS = 3
@@ -60,7 +60,7 @@ class Processes:
 
     Each has a pipe of its own, so that it is known whose task a dead process was computing: that
     task is given to a new process, up to :data:`DEATHS` times, and the others go on undisturbed.
-    Arguments are pickled only when a process is free to take them.
+    Arguments are pickled when a process is free to take them.
     """
 
     count: int
@@ -73,73 +73,90 @@ class Processes:
 
     def results(self, function: Function, tasks: Sequence[Task]) -> Results:
         """Keep all processes busy; those still computing are killed when this is closed."""
-        waiting, deaths = deque(tasks), Counter[Task]()
-        done: list[Result] = []
-        with closing(_Crew()) as crew:
-            while waiting or crew.busy:
-                while waiting and len(crew.busy) < self.count:
-                    task = waiting.popleft()
-                    try:
-                        crew.give(task, packed(function, task.arguments))
-                    except Exception as error:  # arguments that cannot travel
-                        done.append(Result(task, Failure.of(error), 0.0))
-                # Only now, with every process busy, may the reader take its time.
-                yield from done
-                done.clear()
-                for task, outcome, seconds in crew.ended():
-                    if isinstance(outcome, _Death):
-                        deaths[task] += 1
-                        if deaths[task] < DEATHS:
-                            waiting.appendleft(task)
-                            continue
-                        outcome = outcome.failure()
-                    done.append(Result(task, outcome, seconds))
-            yield from done
+        with closing(_ProcessCrew(self.count)) as crew:
+            yield from keep_busy(crew, function, tasks)
 
 
-@dataclass(frozen=True)
-class _Death:
-    """How a process ended that should have answered."""
+class Crew(Protocol):
+    """Who takes a few calls at a time."""
 
-    status: int
+    def room(self) -> int:
+        """How many more calls it would take; at least 1 if it is not busy."""
+        ...
 
-    def failure(self) -> Failure:
-        end = f"exit status {self.status}"
-        if self.status < 0:
-            end = f"signal {signal.Signals(-self.status).name}"
-        return Failure(
-            f"its process died {DEATHS} times without an answer, the last time with {end}. "
-            "It may need more memory than there is: use fewer processes."
-        )
+    def give(self, task: Task, call: bytes) -> None:
+        """Have a packed call answered."""
+        ...
+
+    def busy(self) -> bool:
+        """Whether an answer is to come."""
+        ...
+
+    def ended(self) -> list[Result]:
+        """Wait for something to happen; the answers that came of it."""
+        ...
 
 
-class _Crew:
+def keep_busy(crew: Crew, function: Function, tasks: Sequence[Task]) -> Results:
+    """Results of all tasks; no more calls are packed than the crew takes."""
+    waiting, done = iter(tasks), list[Result]()
+    while True:
+        batch = list(islice(waiting, crew.room()))
+        for task in batch:
+            try:
+                call = packed(function, task.arguments)
+            except Exception as error:  # arguments that cannot travel
+                done.append(Result(task, Failure.of(error), 0.0))
+            else:
+                crew.give(task, call)
+        # Only now, with everybody busy, may the reader take its time.
+        yield from done
+        done = crew.ended() if crew.busy() else []
+        if not (batch or done or crew.busy()):
+            return
+
+
+class _ProcessCrew:
     """Processes, started when there is work for them."""
 
-    def __init__(self) -> None:
-        self.busy: dict[object, tuple[_Process, Task]] = {}
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._idle: list[_Process] = []
+        self._busy: dict[object, tuple[_Process, Task, bytes]] = {}
+        self._deaths: Counter[Task] = Counter()
+
+    def room(self) -> int:
+        return self._count - len(self._busy)
+
+    def busy(self) -> bool:
+        return bool(self._busy)
 
     def give(self, task: Task, call: bytes) -> None:
         process = self._idle.pop() if self._idle else _Process()
-        self.busy[process.connection] = process, task
+        self._busy[process.connection] = process, task, call
         process.send(call)
 
-    def ended(self) -> list[tuple[Task, Frames | Failure | _Death, float]]:
-        """Wait until a process answers or dies; all that have."""
-        connections = [process.connection for process, _ in self.busy.values()]
-        return [self._take(*self.busy.pop(connection)) for connection in wait(connections)]
+    def ended(self) -> list[Result]:
+        connections = [process.connection for process, _, _ in self._busy.values()]
+        results = [self._result(*self._busy.pop(connection)) for connection in wait(connections)]
+        return [result for result in results if result is not None]
 
-    def _take(self, process: _Process, task: Task) -> tuple[Task, Frames | Failure | _Death, float]:
+    def _result(self, process: _Process, task: Task, call: bytes) -> Result | None:
+        """The answer, or nothing if the process died and another is to try."""
         try:
-            outcome, seconds = pickle.loads(process.connection.recv_bytes())
+            answered = process.connection.recv_bytes()
         except (EOFError, OSError):
-            return task, process.death(), 0.0
+            end = process.end()
+            self._deaths[task] += 1
+            if self._deaths[task] == DEATHS:
+                return Result(task, _died(end), 0.0)
+            self.give(task, call)
+            return None
         self._idle.append(process)
-        return task, outcome, seconds
+        return Result(task, *opened(answered))
 
     def close(self) -> None:
-        for process in [*self._idle, *(process for process, _ in self.busy.values())]:
+        for process in [*self._idle, *(process for process, _, _ in self._busy.values())]:
             process.kill()
 
 
@@ -157,13 +174,21 @@ class _Process:
         with suppress(OSError):  # it died: reading will say so
             self.connection.send_bytes(call)
 
-    def death(self) -> _Death:
-        """How it ended after it closed its end."""
+    def end(self) -> str:
+        """How it ended after it closed its end of the pipe."""
         self._process.join(timeout=1.0)
         self.kill()
-        return _Death(self._process.exitcode or 0)
+        status = self._process.exitcode or 0
+        return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
     def kill(self) -> None:
         self._process.kill()
         self._process.join()
         self.connection.close()
+
+
+def _died(end: str) -> Failure:
+    return Failure(
+        f"its process died {DEATHS} times without an answer, the last time with {end}. "
+        "It may need more memory than there is: use fewer processes."
+    )

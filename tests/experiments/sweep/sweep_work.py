@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from fairshield_experiments.sweep.task import Frames, Task, digest
 
 
 def simulate(number: int, size: int, log: str | None = None, pause: float = 0.0) -> Frames:
-    """Random rows of every kind that frames hold; writes its number to the log when it starts."""
+    """Random rows of every kind that frames hold; logs its number and process when it starts."""
     if log is not None:
         with Path(log).open("a") as file:
-            file.write(f"{number}\n")
+            file.write(f"{number} {os.getpid()}\n")
     time.sleep(pause)
     rng = np.random.default_rng(number)
     return {
@@ -38,9 +39,8 @@ def simulate(number: int, size: int, log: str | None = None, pause: float = 0.0)
 
 def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
     """A task that fails in the way it is told to: each time, or until the file exists."""
-    if once is not None and Path(once).exists():
-        how = ""
-    if once is not None:
+    if how and once is not None:
+        how = "" if Path(once).exists() else how
         Path(once).touch()
     if how == "raise":
         raise ZeroDivisionError(f"task {number} divides by zero")
@@ -56,16 +56,47 @@ def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
         return {"rows": pd.DataFrame({"mixed": [1, "one", b"1"]})}
     if how == "lambda":
         return {"rows": lambda: None}  # type: ignore[dict-item]
+    if how == "oneway":
+        return {"rows": OneWay()}  # type: ignore[dict-item]
     return simulate(number, 3)
 
 
-def threads(number: int) -> Frames:
-    """How many threads numeric libraries would use, and whether they were asked in time."""
-    import numba
-    import torch
+class Luggage:
+    """An argument that counts how often this process has pickled one."""
 
-    row = {"number": number, "numba": numba.get_num_threads(), "torch": torch.get_num_threads()}
-    return {"rows": pd.DataFrame([row | {"omp": os.environ["OMP_NUM_THREADS"]}])}
+    packed = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        Luggage.packed += 1
+        return {}
+
+
+class Fixed:
+    """An argument that cannot travel."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise RuntimeError("not to be moved")
+
+
+class OneWay:
+    """A result that arrives, but cannot be opened."""
+
+    def __setstate__(self, state: object) -> None:
+        raise EOFError("not to be opened")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"something": 1}
+
+
+def carry(number: int, luggage: object) -> Frames:
+    """Ignores what it is given."""
+    return simulate(number, 1)
+
+
+def threads(name: str) -> Frames:
+    """How many threads a library uses."""
+    library = import_module(name)
+    return {"rows": pd.DataFrame({"threads": [library.get_num_threads()]})}
 
 
 def simulations(numbers: Iterable[int], **arguments: Any) -> list[Task]:
