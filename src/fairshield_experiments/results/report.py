@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,15 +17,10 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from fairshield_experiments.results import statistics
 from fairshield_experiments.results.figures import look, render
-from fairshield_experiments.results.figures.rows import (
-    by_run,
-    conventions,
-    finite,
-    periodic,
-    pick,
-    share_interval,
-)
+from fairshield_experiments.results.figures.rows import conventions, finite, interval, periodic
+from fairshield_experiments.results.names import PROPERTIES
 from fairshield_experiments.results.parts import (
     Check,
     Figure,
@@ -34,20 +30,33 @@ from fairshield_experiments.results.parts import (
     Table,
     Verdict,
 )
+from fairshield_experiments.results.rows import select, totals
 
 LARGE = 400_000
 """Bytes from which on a picture is embedded as PNG instead of SVG."""
 VERDICTS: tuple[Verdict, ...] = ("agrees", "close", "differs", "not run")
 _SIGNS = {"agrees": "✓", "close": "≈", "differs": "✗", "not run": "○"}
-_NO_ACCOUNT = "Not explained yet"
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
+_NUMBER = re.compile(r"\d[\d.,]*")
+_LONG, _OFTEN = 120, 3
+"""From how many letters on, and in how many places, a sentence is told once for all of them."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Numbers that do not come out for one reason."""
+    """What of one item does not come out.
 
-    text: str
-    checks: tuple[Check, ...]
+    Attributes
+    ----------
+    reasons
+        Letter, sentence, and of how many numbers it is told.
+    checks
+        Each with the letters of its reasons and the sentences that are its own.
+    """
+
+    item: Item
+    reasons: tuple[tuple[str, str, int], ...]
+    checks: tuple[tuple[Check, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ def render_report(products: Mapping[Item, Product], results: Results) -> str:
         beyond={item: made for item, made in products.items() if not item.published},
         checks=checks,
         counts={verdict: counts[verdict] for verdict in VERDICTS},
-        accounts=accounts(checks),
+        accounts=accounts(products),
         not_run=[check for check in checks if check.verdict == "not run"],
         finite=_finite_headlines(results),
         periodic=_periodic_headlines(results),
@@ -86,17 +95,54 @@ def render_report(products: Mapping[Item, Product], results: Results) -> str:
     )  # fmt: skip
 
 
-def accounts(checks: Iterable[Check]) -> list[Account]:
-    """What does not come out, by reason: all that differs, and what is close for a known reason.
+def accounts(products: Mapping[Item, Product]) -> list[Account]:
+    """What does not come out, by item: all that differs, and what is close for a known reason."""
+    found = []
+    for item, product in products.items():
+        off = [
+            check
+            for check in product.checks
+            if check.verdict == "differs" or (check.verdict == "close" and check.account)
+        ]
+        if off:
+            found.append(_account(item, off))
+    return found
 
-    Reasons stand in the order of how many numbers they explain; what nobody explained comes last.
-    """
-    groups: dict[str, list[Check]] = {}
-    for check in checks:
-        if check.verdict == "differs" or (check.verdict == "close" and check.account):
-            groups.setdefault(check.account or _NO_ACCOUNT, []).append(check)
-    ordered = sorted(groups.items(), key=lambda group: (group[0] == _NO_ACCOUNT, -len(group[1])))
-    return [Account(text, tuple(found)) for text, found in ordered]
+
+def _account(item: Item, checks: list[Check]) -> Account:
+    """Long sentences that return, but for their numbers, are told once and named by a letter."""
+    sentences = [_SENTENCE.split(check.account) if check.account else [] for check in checks]
+    counts = Counter(_pattern(sentence) for own in sentences for sentence in own)
+    shared = [
+        pattern for pattern, n in counts.most_common() if n >= _OFTEN and len(pattern) >= _LONG
+    ]
+    letters = {pattern: _letter(i) for i, pattern in enumerate(shared)}
+    return Account(
+        item,
+        tuple((letters[p], _told(p, sentences), counts[p]) for p in shared),
+        tuple(
+            (
+                check,
+                " ".join(letters[p] for p in map(_pattern, own) if p in letters),
+                " ".join(sentence for sentence in own if _pattern(sentence) not in letters),
+            )
+            for check, own in zip(checks, sentences, strict=True)
+        ),
+    )
+
+
+def _pattern(sentence: str) -> str:
+    return _NUMBER.sub("…", sentence)
+
+
+def _letter(i: int) -> str:
+    return f"{'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[i % 26]}{i // 26 or ''}"
+
+
+def _told(pattern: str, sentences: Iterable[Iterable[str]]) -> str:
+    """The sentence itself if it is always the same, else its pattern."""
+    texts = {sentence for own in sentences for sentence in own if _pattern(sentence) == pattern}
+    return texts.pop() if len(texts) == 1 else pattern
 
 
 def _environment() -> Environment:
@@ -114,29 +160,30 @@ def _environment() -> Environment:
         share=_share_text,
         picture=picture_uri,
         numeric=numeric_columns,
+        convention=lambda name: look.CONVENTIONS.get(name, name) or "–",
     )
     environment.globals["signs"] = _SIGNS
     return environment
 
 
 def _finite_headlines(results: Results) -> list[Headline]:
-    runs = by_run(finite(results))
+    runs = totals(finite(results))
     return [
         Headline(
             short,
             look.CONVENTIONS.get(undefined, undefined),
             len(part),
-            _share(part, "fair_unshielded", of_unfair=True),
-            _share(part, "fair", of_unfair=True),
+            interval(statistics.share(part, "unfair_unshielded")),
+            interval(statistics.share(part, "unfair")),
         )
         for undefined in conventions(runs)
-        for prop, short in look.PROPERTIES.items()
-        for part in [pick(runs, property=prop, undefined=undefined)]
+        for prop, short in PROPERTIES.items()
+        for part in [select(runs, property=prop, undefined=undefined)]
     ]
 
 
 def _periodic_headlines(results: Results) -> list[Headline]:
-    runs = by_run(periodic(results, [*look.SHIELDS]))
+    runs = totals(periodic(results, [*look.SHIELDS]))
     runs = runs[(runs["shield"] != "finite-horizon").to_numpy(bool)]
     found = set(runs["shield"])
     return [
@@ -144,25 +191,16 @@ def _periodic_headlines(results: Results) -> list[Headline]:
             f"{short}, {kind.name}",
             look.CONVENTIONS.get(undefined, undefined),
             len(part),
-            _share(part, "fair_unshielded"),
-            _share(part, "fair"),
+            interval(statistics.share(part, "fair_unshielded")),
+            interval(statistics.share(part, "fair")),
         )
         for undefined in conventions(runs)
-        for prop, short in look.PROPERTIES.items()
+        for prop, short in PROPERTIES.items()
         for shield, kind in look.SHIELDS.items()
         if shield in found
-        for part in [pick(runs, property=prop, undefined=undefined, shield=shield)]
+        for part in [select(runs, property=prop, undefined=undefined, shield=shield)]
         if len(part)
     ]
-
-
-def _share(
-    runs: pd.DataFrame, flag: str, *, of_unfair: bool = False
-) -> tuple[float, float, float] | None:
-    if runs.empty:
-        return None
-    held = int(runs[flag].sum())
-    return share_interval(len(runs) - held if of_unfair else held, len(runs))
 
 
 def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:

@@ -10,40 +10,40 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from fairshield_experiments.results import statistics
 from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK, Look
 from fairshield_experiments.results.figures.rows import (
-    SETTING,
-    by_run,
-    conventions,
     in_order,
-    mean_and_error,
-    pick,
+    interval,
     run_rows,
-    share_interval,
+    text_convention,
 )
+from fairshield_experiments.results.names import ENVIRONMENTS, PROPERTIES
 from fairshield_experiments.results.parts import Item, Product, Results
+from fairshield_experiments.results.rows import select, totals
 
 _BOUND = 0.1
 _INPUT_SHIELDS = ("finite-horizon", "static-fair", "static-bounded", "dynamic")
 _GUARANTEED = ("static-fair", "static-bounded", "inactive", "dynamic", "exact", "perpetual")
+_UNKNOWN = (np.nan, np.nan, np.nan)
 _ERROR: dict[str, Any] = {"ecolor": look.INK, "capsize": 2.5, "elinewidth": 0.9}
 
 
 @LOOK
 def inputs(results: Results) -> Product:
     """Utility loss by input model and environment."""
-    rows = pick(run_rows(results), shield=_INPUT_SHIELDS, min_support=0, learner="ERM")
-    compared = pick(rows, inputs=("learned", "confidence"))
-    undefined = conventions(compared)[0]
-    runs = pick(by_run(rows), bound=_BOUND, undefined=undefined)
-    names = in_order(runs["environment"].unique(), look.ENVIRONMENTS)
+    rows = select(run_rows(results), shield=_INPUT_SHIELDS, min_support=0, learner="ERM")
+    compared = select(rows, inputs=("learned", "confidence"))
+    undefined = text_convention(compared)
+    runs = select(totals(rows), bound=_BOUND, undefined=undefined)
+    names = in_order(runs["environment"].unique(), ENVIRONMENTS)
     drawing, panels = look.grid(len(_INPUT_SHIELDS), 2, 0.7 + 1.75 * len(_INPUT_SHIELDS))
     for line, shield in zip(panels, _INPUT_SHIELDS, strict=True):
-        for axes, (prop, short) in zip(line, look.PROPERTIES.items(), strict=True):
+        for axes, (prop, short) in zip(line, PROPERTIES.items(), strict=True):
             axes.set_title(f"{short}, {look.SHIELDS[shield].name}")
-            _draw_inputs(axes, pick(runs, shield=shield, property=prop), names)
-            labels = [look.ENVIRONMENTS.get(name, name) for name in names]
+            _draw_inputs(axes, select(runs, shield=shield, property=prop), names)
+            labels = [ENVIRONMENTS.get(name, name) for name in names]
             axes.set_yticks(range(len(names)), labels if axes is line[0] else [])
             axes.set_ylim(len(names) - 0.4, -0.6)
     for axes in panels[-1]:
@@ -71,23 +71,23 @@ def _draw_inputs(axes: Axes, runs: pd.DataFrame, names: Sequence[str]) -> None:
     axes.grid(True, axis="y", color="#EDEDED", lw=0.6)
     for j, (model, kind) in enumerate(look.INPUTS.items()):
         for i, name in enumerate(names):
-            mean, error = mean_and_error(pick(runs, inputs=model, environment=name)["loss"])
-            if not np.isnan(mean):
-                axes.errorbar(mean, i + 0.24 * (j - 1), xerr=error, fmt=kind.marker, ms=4.5,
-                              color=kind.colour, **_ERROR)  # fmt: skip
+            loss = statistics.mean(select(runs, inputs=model, environment=name), "loss")
+            if loss is not None:
+                axes.errorbar(loss.value, i + 0.24 * (j - 1), xerr=loss.error,
+                              fmt=kind.marker, ms=4.5, color=kind.colour, **_ERROR)  # fmt: skip
 
 
 @LOOK
 def guaranteed(results: Results) -> Product:
     """Share of fair runs and utility loss of the periodic shields."""
-    rows = pick(run_rows(results), shield=_GUARANTEED, inputs="agnostic", learner="ERM",
+    rows = select(run_rows(results), shield=_GUARANTEED, inputs="agnostic", learner="ERM",
                 min_support=0)  # fmt: skip
-    undefined = conventions(pick(rows, shield=("exact", "perpetual")))[0]
-    runs = by_run(pick(rows, undefined=undefined))
+    undefined = text_convention(select(rows, shield=("exact", "perpetual")))
+    runs = totals(select(rows, undefined=undefined))
     drawing, panels = look.grid(2, 2, 4.6, sharex="col")
     counts = []
-    for line, (prop, short) in zip(panels, look.PROPERTIES.items(), strict=True):
-        part = _in_common(pick(runs, property=prop))
+    for line, (prop, short) in zip(panels, PROPERTIES.items(), strict=True):
+        part = _in_common(select(runs, property=prop))
         n = len(part[["environment", "bound"]].drop_duplicates())
         counts.append(f"{short} {n}")
         line[0].set_title(f"{short}: fair at the end of every period")
@@ -116,16 +116,17 @@ def _draw_guaranteed(line: Sequence[Axes], runs: pd.DataFrame) -> None:
     fair, loss = line
     names = []
     for i, shield in enumerate(_GUARANTEED):
-        part, kind = pick(runs, shield=shield), look.SHIELDS[shield]
+        part, kind = select(runs, shield=shield), look.SHIELDS[shield]
         names.append(kind.name)
         if part.empty:
             for axes in line:
                 axes.text(0.02, i, "not run", transform=axes.get_yaxis_transform(), va="center",
                           style="italic", color="#595959")  # fmt: skip
             continue
-        share, low, high = share_interval(int(part["fair"].sum()), len(part))
-        mean, error = mean_and_error(part["loss"])
-        reach = [[share - low], [max(high - share, 0.0)]]
+        share, low, high = interval(statistics.share(part, "fair")) or _UNKNOWN
+        found = statistics.mean(part, "loss")
+        mean, error = (found.value, found.error) if found else _UNKNOWN[:2]
+        reach = [[share - low], [high - share]]
         bar: dict[str, Any] = {"color": kind.colour, "hatch": kind.hatch, "height": 0.62}
         bar |= {"edgecolor": look.INK, "lw": 0.6}
         error_kw = {"ecolor": look.INK, "capsize": 3, "lw": 1.0}
@@ -157,14 +158,14 @@ _METHODS = {
 def baselines(results: Results) -> Product:
     """Share of unfair windows against accuracy: plain, Fairlearn's methods, shields."""
     methods = ("threshold-optimizer", "exponentiated-gradient", "finite-horizon")
-    rows = pick(run_rows(results), shield=methods, learner="ERM", min_support=0)
-    undefined = conventions(pick(rows, shield=methods[:2]))[0]
-    runs = by_run(pick(rows, undefined=undefined))
+    rows = select(run_rows(results), shield=methods, learner="ERM", min_support=0)
+    undefined = text_convention(select(rows, shield=methods[:2]))
+    runs = totals(select(rows, undefined=undefined))
     drawing, panels = look.grid(2, len(look.BOUNDS), 4.6, sharey=True, sharex="row")
-    for line, (prop, short) in zip(panels, look.PROPERTIES.items(), strict=True):
+    for line, (prop, short) in zip(panels, PROPERTIES.items(), strict=True):
         for axes, (bound, kind) in zip(line, look.BOUNDS.items(), strict=True):
             axes.set_title(f"{short}, {kind.name}")
-            _draw_methods(axes, pick(runs, property=prop, bound=bound))
+            _draw_methods(axes, select(runs, property=prop, bound=bound))
             axes.set_xlabel("accuracy (%)")
             axes.set_ylim(-4, 104)
         line[0].set_ylabel("unfair windows (%)")
@@ -187,12 +188,13 @@ def _draw_methods(axes: Axes, runs: pd.DataFrame) -> None:
         return
     for method, kind in _METHODS.items():
         part, suffix = _method(runs, method)
-        mean, error = mean_and_error(part[f"accuracy{suffix}"])
-        fair = part[f"fair{suffix}"]
-        share, low, high = share_interval(int((~fair.astype(bool)).sum()), len(fair))
-        if np.isnan(mean) or np.isnan(share):
+        accuracy = statistics.mean(part, f"accuracy{suffix}")
+        unfair = interval(statistics.share(part, f"unfair{suffix}"))
+        if accuracy is None or unfair is None:
             continue
-        axes.errorbar(mean, share, xerr=error, yerr=[[share - low], [max(high - share, 0.0)]],
+        share, low, high = unfair
+        reach = [[share - low], [high - share]]
+        axes.errorbar(accuracy.value, share, xerr=accuracy.error, yerr=reach,
                       fmt=kind.marker, color=kind.colour, ms=6, **_ERROR)  # fmt: skip
     axes.margins(x=0.2)
     axes.grid(True, color="#EDEDED", lw=0.6)
@@ -202,10 +204,11 @@ def _draw_methods(axes: Axes, runs: pd.DataFrame) -> None:
 def _method(runs: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
     """Rows of a method, and the suffix of the columns that tell of it."""
     if method == "erm":
-        return runs.drop_duplicates([*(set(SETTING) - {"shield", "inputs"}), "run"]), "_unshielded"
+        same = ["environment", "property", "bound", "undefined", "run"]
+        return runs.drop_duplicates(same), "_unshielded"
     if method in look.INPUTS:
-        return pick(runs, shield="finite-horizon", inputs=method), ""
-    return pick(runs, shield=method), ""
+        return select(runs, shield="finite-horizon", inputs=method), ""
+    return select(runs, shield=method), ""
 
 
 ITEMS = (

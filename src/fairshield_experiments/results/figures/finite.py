@@ -14,15 +14,10 @@ from matplotlib.patches import Patch
 
 from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK
-from fairshield_experiments.results.figures.rows import (
-    by_run,
-    conventions,
-    finite,
-    in_order,
-    normalised,
-    pick,
-)
+from fairshield_experiments.results.figures.rows import conventions, finite, in_order, normalised
+from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, PROPERTIES
 from fairshield_experiments.results.parts import Figure, Item, Product, Results, Table
+from fairshield_experiments.results.rows import select, totals
 
 _WIDEST = 6.0
 _BIN = 0.2
@@ -35,10 +30,10 @@ def bias_distribution(results: Results) -> Product:
     rows = finite(results)
     drawing, panels = look.grid(2, 2, 4.3, sharex=True, sharey=True)
     for line, undefined in zip(panels, look.CONVENTIONS, strict=True):
-        for axes, prop in zip(line, look.PROPERTIES, strict=True):
-            _draw_distribution(axes, pick(rows, property=prop, undefined=undefined))
+        for axes, prop in zip(line, PROPERTIES, strict=True):
+            _draw_distribution(axes, select(rows, property=prop, undefined=undefined))
             empty = look.CONVENTIONS[undefined]
-            axes.set_title(f"{look.PROPERTIES[prop]}, empty group: {empty}")
+            axes.set_title(f"{PROPERTIES[prop]}, empty group: {empty}")
         line[0].set_ylabel("windows (%)")
     for axes in panels[-1]:
         axes.set_xlabel("normalised bias, bias / κ")
@@ -121,30 +116,30 @@ _COSTS = {
 @LOOK
 def cost_utility(results: Results) -> Product:
     """Regression of utility loss on cost, by environment and bound."""
-    runs = by_run(finite(results))
-    shown = conventions(runs)[-1]
+    runs = totals(finite(results))
+    shown = conventions(runs)[0]
     figures = tuple(
-        _regression(pick(runs, property=prop, undefined=shown), prop, cost, shown)
+        _regression(select(runs, property=prop, undefined=shown), prop, cost, shown)
         for cost in _COSTS
-        for prop in look.PROPERTIES
+        for prop in PROPERTIES
     )
     return Product(figures=figures, tables=(_slopes(runs),))
 
 
 def _regression(runs: pd.DataFrame, prop: str, cost: str, undefined: str) -> Figure:
-    environments = in_order(runs["environment"].unique(), look.ENVIRONMENTS)
+    environments = in_order(runs["environment"].unique(), ENVIRONMENTS)
     n_rows = -(-(len(environments) + 1) // 3)
     drawing, panels = look.grid(n_rows, 3, 2.05 * n_rows)
     cells = panels.ravel()
     for axes, environment in zip(cells, environments, strict=False):
-        axes.set_title(look.ENVIRONMENTS.get(environment, environment))
-        _draw_regression(axes, pick(runs, environment=environment), cost)
+        axes.set_title(ENVIRONMENTS.get(environment, environment))
+        _draw_regression(axes, select(runs, environment=environment), cost)
         axes.set_xlabel(_COSTS[cost][1])
     for axes in panels[:, 0]:
         axes.set_ylabel("utility loss (%)")
     for axes in cells[len(environments) :]:
         axes.set_axis_off()
-    short = look.PROPERTIES[prop]
+    short = PROPERTIES[prop]
     cells[len(environments)].legend(
         handles=[Line2D([], [], color=b.colour, marker=b.marker, ls=b.line, ms=4, label=b.name)
                  for b in look.BOUNDS.values()],
@@ -163,7 +158,7 @@ def _regression(runs: pd.DataFrame, prop: str, cost: str, undefined: str) -> Fig
 def _draw_regression(axes: Axes, runs: pd.DataFrame, cost: str) -> None:
     lines = []
     for bound, kind in look.BOUNDS.items():
-        part = pick(runs, bound=bound)
+        part = select(runs, bound=bound)
         x, y = part[cost].to_numpy(float), part["loss"].to_numpy(float)
         if not np.isfinite(y).any():
             continue
@@ -198,8 +193,8 @@ def _slopes(runs: pd.DataFrame) -> Table:
                 if line else ["–", "–"]
             )  # fmt: skip
         lines.append((
-            look.PROPERTIES.get(prop, prop), look.CONVENTIONS.get(undefined, undefined),
-            look.ENVIRONMENTS.get(environment, environment), f"{bound:g}", str(len(part)), *cells,
+            PROPERTIES.get(prop, prop), look.CONVENTIONS.get(undefined, undefined),
+            ENVIRONMENTS.get(environment, environment), f"{bound:g}", str(len(part)), *cells,
         ))  # fmt: skip
     return Table(
         "figure-cost-utility-slopes",
@@ -214,17 +209,17 @@ def _slopes(runs: pd.DataFrame) -> Table:
 @LOOK
 def environments(results: Results) -> Product:
     """Box plots of utility loss by environment."""
-    runs = by_run(finite(results))
-    names = in_order(runs["environment"].unique(), look.ENVIRONMENTS)
-    labels = [look.ENVIRONMENTS.get(name, name).replace(" ", "\n", 1) for name in names]
+    runs = totals(finite(results))
+    names = in_order(runs["environment"].unique(), ENVIRONMENTS)
+    labels = [ENVIRONMENTS.get(name, name).replace(" ", "\n", 1) for name in names]
     return _boxes(runs, "environment", names, labels, "all learners")
 
 
 @LOOK
 def learners(results: Results) -> Product:
     """Box plots of utility loss by learner."""
-    runs = by_run(finite(results))
-    names = in_order(runs["learner"].unique(), look.LEARNERS)
+    runs = totals(finite(results))
+    names = in_order(runs["learner"].unique(), LEARNERS)
     return _boxes(runs, "learner", names, names, "all environments")
 
 
@@ -234,8 +229,8 @@ def _boxes(
     figures = []
     for undefined in conventions(runs):
         drawing, panels = look.grid(2, 1, 4.8, sharex=True)
-        for axes, (prop, short) in zip(panels.ravel(), look.PROPERTIES.items(), strict=True):
-            part = pick(runs, property=prop, undefined=undefined)
+        for axes, (prop, short) in zip(panels.ravel(), PROPERTIES.items(), strict=True):
+            part = select(runs, property=prop, undefined=undefined)
             _draw_boxes(axes, part, column, names)
             axes.set_title(short)
             axes.set_ylabel("utility loss (%)")
@@ -263,13 +258,13 @@ def _draw_boxes(axes: Axes, runs: pd.DataFrame, column: str, names: Sequence[str
     axes.axhline(0, color=look.GREY, lw=0.7, zorder=0)
     width = 0.8 / len(look.BOUNDS)
     for i, name in enumerate(names):
-        if pick(runs, **{column: name})["loss"].dropna().empty:
+        if select(runs, **{column: name})["loss"].dropna().empty:
             axes.text(i, 0.5, "not run", transform=axes.get_xaxis_transform(), ha="center",
                       va="center", rotation=90, style="italic", color="#595959")  # fmt: skip
     for j, (bound, kind) in enumerate(look.BOUNDS.items()):
         at, values = [], []
         for i, name in enumerate(names):
-            loss = pick(runs, **{column: name}, bound=bound)["loss"].dropna().to_numpy(float)
+            loss = select(runs, **{column: name}, bound=bound)["loss"].dropna().to_numpy(float)
             if loss.size:
                 at.append(i + (j - (len(look.BOUNDS) - 1) / 2) * width)
                 values.append(loss)

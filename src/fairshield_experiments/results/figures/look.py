@@ -75,8 +75,8 @@ SHIELDS = {
     "finite-horizon": Look("FinHzn", BLUE, "o", "-", "///"),
     "static-fair": Look("Static-Fair", ORANGE, "^", (0, (5, 1)), "\\\\\\"),
     "static-bounded": Look("Static-BW", PURPLE, "v", (0, (4, 1, 1, 1)), "xxx"),
-    "dynamic": Look("Dynamic", BLUE, "o", "-", "///"),
-    "inactive": Look("Dynamic, inactive", SKY, "D", (0, (2, 1)), "|||"),
+    "dynamic": Look("Dynamic (best effort)", BLUE, "o", "-", "///"),
+    "inactive": Look("Dynamic (inactive)", SKY, "D", (0, (2, 1)), "|||"),
     "exact": Look("Exact", GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "---"),
     "perpetual": Look("Perpetual", VERMILION, "X", (0, (6, 2)), "+++"),
 }
@@ -91,24 +91,8 @@ INPUTS = {
     "learned": Look("learned", ORANGE, "^"),
     "confidence": Look("confidence", BLUE, "o"),
 }
-PROPERTIES = {"demographic-parity": "DP", "equal-opportunity": "EqOpp"}
-CONVENTIONS = {"bias-0": "bias 0", "rate-0": "rate 0"}
-"""What an empty group counts as: no bias (the paper's text), a rate of 0 (the published runs)."""
-ENVIRONMENTS = {
-    "adult-race": "Adult race",
-    "adult-gender": "Adult gender",
-    "bank-age": "Bank age",
-    "compas-gender": "COMPAS gender",
-    "compas-race": "COMPAS race",
-    "german-gender": "German gender",
-    "german-age": "German age",
-}
-LEARNERS = ("ERM", "DiffDP", "HSIC", "LAFTR", "PR")
-
-
-def look_of(looks: dict[Any, Look], key: Any) -> Look:
-    """The look of ``key``; something nobody foresaw is black under its own name."""
-    return looks.get(key, Look(str(key), BLACK, "*", "-", "**"))
+CONVENTIONS = {"rate-0": "rate 0", "bias-0": "bias 0"}
+"""What an empty group counts as: a rate of 0 (the published runs), no bias (the paper's text)."""
 
 
 def convention_text(undefined: str) -> str:

@@ -14,17 +14,18 @@ from fairshield_experiments.results.figures.finite import box_plot
 from fairshield_experiments.results.figures.look import LOOK
 from fairshield_experiments.results.figures.rows import (
     PERIODIC,
-    SETTING,
-    by_run,
+    RUN,
     conventions,
     in_order,
     normalised,
     periodic,
-    pick,
     run_rows,
+    text_convention,
     with_columns,
 )
+from fairshield_experiments.results.names import ENVIRONMENTS, PROPERTIES
 from fairshield_experiments.results.parts import Figure, Item, Product, Results
+from fairshield_experiments.results.rows import select, totals
 
 _PATH_COLUMNS = ["environment", "property", "bound", "shield", "run", "decision", "bias"]
 _PERIOD_LENGTH = 50
@@ -36,16 +37,16 @@ def single_run(results: Results) -> Product:
     """Bias over time of one run on Adult, without a shield and with each periodic one."""
     paths = with_columns(results.paths, _PATH_COLUMNS)
     if "undefined" in paths:
-        paths = pick(paths, undefined=conventions(paths)[0])
+        paths = select(paths, undefined=text_convention(paths))
     found = list(paths["environment"].dropna().unique())
-    names = [name for name in in_order(found, look.ENVIRONMENTS) if name in found] or ["adult-race"]
+    names = [name for name in in_order(found, ENVIRONMENTS) if name in found] or ["adult-race"]
     shields = [name for name in look.SHIELDS if name in set(paths["shield"])]
     every = _period_length(results)
     drawing, panels = look.grid(len(names), 2, 0.5 + 2.3 * len(names), sharex=True, sharey="col")
     for line, environment in zip(panels, names, strict=True):
-        for axes, (prop, short) in zip(line, look.PROPERTIES.items(), strict=True):
-            axes.set_title(f"{look.ENVIRONMENTS.get(environment, environment)}, {short}")
-            _draw_paths(axes, pick(paths, environment=environment, property=prop), every)
+        for axes, (prop, short) in zip(line, PROPERTIES.items(), strict=True):
+            axes.set_title(f"{ENVIRONMENTS.get(environment, environment)}, {short}")
+            _draw_paths(axes, select(paths, environment=environment, property=prop), every)
         line[0].set_ylabel("bias so far")
     for axes in panels[-1]:
         axes.set_xlabel("decisions")
@@ -63,7 +64,7 @@ def single_run(results: Results) -> Product:
 
 
 def _period_length(results: Results) -> int:
-    lengths = pick(run_rows(results), shield=PERIODIC)["period_length"].dropna()
+    lengths = select(run_rows(results), shield=PERIODIC)["period_length"].dropna()
     return int(lengths.mode().iloc[0]) if len(lengths) else _PERIOD_LENGTH
 
 
@@ -75,14 +76,14 @@ def _draw_paths(axes: Axes, paths: pd.DataFrame, every: int) -> None:
     bound = _PATH_BOUND if _PATH_BOUND in bounds or not bounds else bounds[0]
     unshielded = (paths["shield"] == "none").to_numpy(bool)
     rows = paths[(paths["bound"] == bound).to_numpy(bool) | unshielded]
-    rows = pick(rows, run=rows["run"].min())
+    rows = select(rows, run=rows["run"].min())
     signed = bool((rows["bias"] < 0).any())
     axes.axhspan(-bound if signed else 0, bound, color=look.BAND, lw=0, zorder=0)
     last = int(rows["decision"].max())
     for end in range(every, last + 1, every):
         axes.axvline(end, color="#D9D9D9", lw=0.6, zorder=0.5)
     for name, kind in look.SHIELDS.items():
-        path = pick(rows, shield=name).drop_duplicates("decision").sort_values("decision")
+        path = select(rows, shield=name).drop_duplicates("decision").sort_values("decision")
         if path.empty:
             continue
         ends = (path["decision"] % every == 0).to_numpy(bool)
@@ -133,11 +134,11 @@ def _bias_by_period(
     title: str,
 ) -> Figure:  # fmt: skip
     drawing, panels = look.grid(len(shields), 2, 0.4 + 1.35 * len(shields), sharex=True)
-    part = pick(rows, undefined=undefined)
+    part = select(rows, undefined=undefined)
     for line, shield in zip(panels, shields, strict=True):
-        for axes, (prop, short) in zip(line, look.PROPERTIES.items(), strict=True):
+        for axes, (prop, short) in zip(line, PROPERTIES.items(), strict=True):
             axes.set_title(f"{short}, {look.SHIELDS[shield].name}")
-            _draw_periods(axes, pick(part, property=prop), shield, condition)
+            _draw_periods(axes, select(part, property=prop), shield, condition)
         line[0].set_ylabel("bias / κ")
     for axes in panels[-1]:
         axes.set_xlabel("period")
@@ -154,16 +155,16 @@ def _bias_by_period(
 def _draw_periods(axes: Axes, rows: pd.DataFrame, shield: str, condition: str | None) -> None:
     # The same people without a shield stand beside every shield; one of them is enough.
     named = [name for name in PERIODIC if name in set(rows["shield"])]
-    part = pick(rows, shield=named[:1] if shield == "none" else shield)
+    part = select(rows, shield=named[:1] if shield == "none" else shield)
     if part.empty:
         look.say(axes)
         return
     bias, fair = ("bias_unshielded", "fair_unshielded") if shield == "none" else ("bias", "fair")
-    runs = by_run(part)
+    runs = totals(part)
     of = len(runs)
     if condition is not None:
-        runs = runs[runs[condition].to_numpy(bool)]
-        part = part.merge(runs[[*SETTING, "run"]], on=[*SETTING, "run"])
+        runs = runs[(runs[condition] == 1).to_numpy(bool)]
+        part = part.merge(runs[RUN], on=RUN)
     if part.empty:
         look.say(axes, f"no run of {of:,} met the condition")
         return
@@ -188,19 +189,19 @@ def period_utility(results: Results) -> Product:
 
 
 def _utility_by_period(rows: pd.DataFrame, undefined: str) -> Figure:
-    shares, left_out, of = _shares(pick(rows, undefined=undefined))
+    shares, left_out, of = _shares(select(rows, undefined=undefined))
     bounds = {bound: kind for bound, kind in look.BOUNDS.items() if bound != 0.05}
     drawing, panels = look.grid(len(PERIODIC), 2, 0.5 + 1.5 * len(PERIODIC), sharex=True)
     for line, shield in zip(panels, PERIODIC, strict=True):
-        for axes, (prop, short) in zip(line, look.PROPERTIES.items(), strict=True):
+        for axes, (prop, short) in zip(line, PROPERTIES.items(), strict=True):
             axes.set_title(f"{short}, {look.SHIELDS[shield].name}")
-            part = pick(shares, shield=shield, property=prop)
+            part = select(shares, shield=shield, property=prop)
             if part.empty:
                 look.say(axes, "no run lost utility" if _had(rows, shield, prop) else "not run")
                 continue
             axes.axhline(0, color=look.GREY, lw=0.7, zorder=0)
             for j, (bound, kind) in enumerate(bounds.items()):
-                _draw_shares(axes, pick(part, bound=bound), kind, 0.26 * (j - 1))
+                _draw_shares(axes, select(part, bound=bound), kind, 0.26 * (j - 1))
         line[0].set_ylabel("share of loss (%)")
     for axes in panels[-1]:
         axes.set_xlabel("period")
@@ -223,13 +224,13 @@ def _utility_by_period(rows: pd.DataFrame, undefined: str) -> Figure:
 
 
 def _had(rows: pd.DataFrame, shield: str, prop: str) -> bool:
-    return not pick(rows, shield=shield, property=prop).empty
+    return not select(rows, shield=shield, property=prop).empty
 
 
 def _shares(rows: pd.DataFrame) -> tuple[pd.DataFrame, int, int]:
     """Rows with ``share`` in percent; how many runs lost nothing in total; how many there were."""
     lost = pd.to_numeric(rows["correct_unshielded"] - rows["correct"]).astype(float)
-    keys = [rows[name] for name in (*SETTING, "run")]
+    keys = [rows[name] for name in RUN]
     total = lost.groupby(keys, observed=True).transform("sum") if len(lost) else lost
     with_share = rows.assign(share=100 * lost / total.where(total != 0))
     runs = total.groupby(keys, observed=True).first() if len(lost) else total

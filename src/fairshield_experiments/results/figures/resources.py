@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK, Look
-from fairshield_experiments.results.figures.rows import pick, with_columns
+from fairshield_experiments.results.figures.rows import with_columns
 from fairshield_experiments.results.parts import Item, Product, Results
+from fairshield_experiments.results.published import published as published_numbers
+from fairshield_experiments.results.rows import select
 
-
-class _Measured(NamedTuple):
-    """The published implementation, measured again (κ = 0.05); NaN: not measured."""
-
-    prop: str
-    levels: int
-    horizon: int
-    seconds: float
-    megabytes: float = float("nan")
-
-
-_PUBLISHED = (
-    _Measured("demographic-parity", 1, 50, 0.02),
-    _Measured("demographic-parity", 1, 100, 0.34, 28),
-    _Measured("demographic-parity", 1, 150, 1.8),
-    _Measured("demographic-parity", 1, 200, 7.1, 322),
-    _Measured("demographic-parity", 10, 50, 0.06),
-    _Measured("demographic-parity", 10, 100, 1.0),
-    _Measured("demographic-parity", 10, 150, 5.1),
-    _Measured("demographic-parity", 10, 200, 14.9),
-    _Measured("equal-opportunity", 1, 50, 0.29, 201),
-    _Measured("equal-opportunity", 1, 75, 2.4, 1340),
-    _Measured("equal-opportunity", 10, 50, 0.43),
-    _Measured("equal-opportunity", 10, 75, 4.9),
-)
+_AGAIN = "published implementation, measured again"
 _OURS = {
     "demographic-parity": Look("DP", look.BLUE, "o", "-"),
     "equal-opportunity": Look("EqOpp", look.VERMILION, "s", "-"),
@@ -50,7 +26,7 @@ def resources(results: Results) -> Product:
     """Synthesis time and memory against the horizon, on logarithmic axes."""
     ours = with_columns(results.resources, ["property", "horizon", "seconds", "megabytes"])
     ours = ours if "levels" in ours else ours.assign(levels=1)
-    published = pd.DataFrame(_PUBLISHED).rename(columns={"prop": "property"})
+    published = _published()
     drawing, panels = look.grid(1, 2, 3.3)
     for axes, (column, label) in zip(panels.ravel(), _PANELS.items(), strict=True):
         _draw(axes, ours, column, published=False)
@@ -85,6 +61,16 @@ def resources(results: Results) -> Product:
     return Product(figures=(look.finish("figure-resources", title, caption, drawing),))
 
 
+def _published() -> pd.DataFrame:
+    """The published implementation: a row per measured number."""
+    rows = [
+        {"property": n.prop, "levels": n.levels, "horizon": n.horizon, n.measure: n.value}
+        for n in published_numbers("table-resources")
+        if n.source == _AGAIN
+    ]
+    return with_columns(pd.DataFrame(rows), ["property", "levels", "horizon", *_PANELS])
+
+
 def _line(levels: int) -> str:
     return "-" if levels == 1 else "--"
 
@@ -95,7 +81,7 @@ def _costs(levels: int) -> str:
 
 def _draw(axes: Axes, rows: pd.DataFrame, column: str, *, published: bool) -> None:
     for prop, kind in _OURS.items():
-        for levels, part in pick(rows, property=prop).groupby("levels", observed=True):
+        for levels, part in select(rows, property=prop).groupby("levels", observed=True):
             values = pd.to_numeric(part[column]).astype(float)
             # Zero has no place on a logarithmic axis.
             known = part.assign(value=values.where(values > 0)).dropna(subset=["value"])

@@ -1,27 +1,23 @@
-"""Rows as figures want them: chosen, added up by run, in the paper's order.
+"""Rows as figures want them: chosen, and in the paper's order.
 
 Every function takes an empty frame, even one without columns.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from fairshield_experiments.results.names import UNDEFINED
 from fairshield_experiments.results.parts import Results
+from fairshield_experiments.results.rows import COLUMNS, SETTING, select
+from fairshield_experiments.results.statistics import Estimate, wilson
 
-SETTING = [
-    "environment", "learner", "property", "undefined", "bound", "shield", "inputs", "min_support",
-]  # fmt: skip
-RUN_COLUMNS = [
-    *SETTING, "period_length", "periods", "run", "period", "bias", "bias_unshielded", "fair",
-    "fair_unshielded", "condition", "condition_published", "correct", "correct_unshielded",
-    "overruled", "cost", "margin",
-]  # fmt: skip
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
+RUN = [*SETTING, "run"]
 
 
 def with_columns(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -29,54 +25,25 @@ def with_columns(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     missing = [column for column in columns if column not in frame]
     whole = frame.reindex(columns=[*frame.columns, *missing]) if missing else frame
     if "bound" in whole:
-        whole = whole.assign(bound=pd.to_numeric(whole["bound"]).round(6))
+        whole = whole.assign(bound=pd.to_numeric(whole["bound"]).astype(float).round(6))
     return whole
 
 
 def run_rows(results: Results) -> pd.DataFrame:
     """All rows of runs that were counted."""
-    rows = with_columns(results.runs, RUN_COLUMNS)
+    rows = with_columns(results.runs, COLUMNS)
     return rows.dropna(subset=["correct", "correct_unshielded"])
-
-
-def pick(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-    """Rows whose columns have the wanted value, or one of the wanted values."""
-    chosen = np.ones(len(frame), dtype=bool)
-    for column, value in wanted.items():
-        several = isinstance(value, list | tuple | set)
-        chosen &= frame[column].isin(list(value) if several else [value]).to_numpy(bool)
-    return frame[chosen]
 
 
 def finite(results: Results) -> pd.DataFrame:
     """Rows behind the paper's FinHzn figures."""
-    return pick(run_rows(results), shield="finite-horizon", inputs="agnostic", min_support=0)
+    return select(run_rows(results), shield="finite-horizon", inputs="agnostic", min_support=0)
 
 
 def periodic(results: Results, shields: Sequence[str] = PERIODIC) -> pd.DataFrame:
     """Rows behind the paper's periodic figures."""
-    rows = pick(run_rows(results), shield=tuple(shields), inputs="agnostic", min_support=0)
-    return pick(rows, learner="ERM")
-
-
-def by_run(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row per setting and run.
-
-    ``loss`` is the utility loss in percent, relative to the unshielded run; ``accuracy`` and
-    ``accuracy_unshielded`` are in percent; a truth value holds if it held in every period.
-    """
-    truths = ["fair", "fair_unshielded", "condition", "condition_published"]
-    sums = ["correct", "correct_unshielded", "overruled", "cost", "margin", "period_length"]
-    flags = {name: rows[name].astype("boolean").fillna(False).astype(bool) for name in truths}
-    numbers = {name: pd.to_numeric(rows[name]).astype(float) for name in sums}
-    keyed = rows.assign(**flags, **numbers).groupby([*SETTING, "run"], sort=True, observed=True)
-    runs = keyed[sums].sum().join(keyed[truths].all()).reset_index()
-    before = runs["correct_unshielded"].where(runs["correct_unshielded"] > 0)
-    people = runs["period_length"].where(runs["period_length"] > 0)
-    return runs.assign(
-        loss=100 * (before - runs["correct"]) / before,
-        accuracy=100 * runs["correct"] / people,
-        accuracy_unshielded=100 * runs["correct_unshielded"] / people,
+    return select(
+        run_rows(results), shield=shields, inputs="agnostic", min_support=0, learner="ERM"
     )
 
 
@@ -94,28 +61,26 @@ def in_order(found: Iterable[Any], known: Iterable[Any]) -> list[Any]:
 def conventions(rows: pd.DataFrame) -> list[str]:
     """The conventions for empty groups that the rows have; the text's where there are no rows."""
     found = set(rows["undefined"].dropna())
-    return [name for name in in_order(found, ("bias-0", "rate-0")) if name in found] or ["bias-0"]
+    return [name for name in in_order(found, UNDEFINED) if name in found] or ["bias-0"]
 
 
-def mean_and_error(values: pd.Series) -> tuple[float, float]:
-    """Mean and its standard error, without what is not a number; NaN where there is nothing."""
-    known = values.dropna().to_numpy(float)
-    if not known.size:
-        return float("nan"), float("nan")
-    error = float(known.std(ddof=1) / np.sqrt(known.size)) if known.size > 1 else float("nan")
-    return float(known.mean()), error
+def text_convention(rows: pd.DataFrame) -> str:
+    """The convention of the paper's text, or the one the rows have if they do not have that."""
+    found = conventions(rows)
+    return "bias-0" if "bias-0" in found else found[0]
 
 
-def share_interval(held: int, runs: int) -> tuple[float, float, float]:
-    r"""A share in percent with its 95 % interval by Wilson's score.
+def interval(share: Estimate | None) -> tuple[float, float, float] | None:
+    r"""A percentage and its 95 % interval: Wilson's, for as many independent trials as its error.
 
-    .. math::
-        \frac{p + z^2/2n \pm z\sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}, \qquad z = 1.96
+    .. math:: n = p (1 - p) / s^2
+
+    A share of 0 or 1, or of an unknown error, has as many trials as there are clusters.
     """
-    if runs == 0:
-        return float("nan"), float("nan"), float("nan")
-    z, p = 1.959964, held / runs
-    centre = p + z * z / (2 * runs)
-    reach = z * np.sqrt(p * (1 - p) / runs + z * z / (4 * runs * runs))
-    scale = 100 / (1 + z * z / runs)
-    return 100 * p, float(max((centre - reach) * scale, 0.0)), float((centre + reach) * scale)
+    if share is None:
+        return None
+    p, error = share.value / 100, share.error / 100
+    trials = p * (1 - p) / error**2 if error > 0 and 0 < p < 1 else 0.0
+    n = trials if math.isfinite(trials) and trials > 0 else share.clusters or share.n
+    low, high = wilson(p, n)
+    return share.value, 100 * low, 100 * high

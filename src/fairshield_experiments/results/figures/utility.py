@@ -16,46 +16,46 @@ from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK
 from fairshield_experiments.results.figures.rows import (
     PERIODIC,
-    by_run,
     conventions,
     finite,
     in_order,
     periodic,
-    pick,
 )
+from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, PROPERTIES
 from fairshield_experiments.results.parts import Figure, Item, Product, Results
+from fairshield_experiments.results.rows import select, totals
 
 _BOUNDS = (0.1, 0.15, 0.2)
 _MAPS = {"demographic-parity": "Greens", "equal-opportunity": "Blues"}
-_SHORT = {"inactive": "Dynamic,\ninactive"}
+_SHORT = {"dynamic": "Dynamic\n(effort)", "inactive": "Dynamic\n(inactive)"}
 
 
 @LOOK
 def utility(results: Results) -> Product:
     """Utility loss by environment and learner (FinHzn) or periodic shield (ERM)."""
-    runs = pd.concat([by_run(finite(results)), by_run(periodic(results))], ignore_index=True)
+    runs = pd.concat([totals(finite(results)), totals(periodic(results))], ignore_index=True)
     return Product(figures=tuple(
-        _heat_map(pick(runs, undefined=undefined, bound=bound), undefined, bound)
+        _heat_map(select(runs, undefined=undefined, bound=bound), undefined, bound)
         for undefined in conventions(runs)
         for bound in _BOUNDS
     ))  # fmt: skip
 
 
 def _heat_map(runs: pd.DataFrame, undefined: str, bound: float) -> Figure:
-    learners = in_order(pick(runs, shield="finite-horizon")["learner"].unique(), look.LEARNERS)
-    environments = in_order(runs["environment"].unique(), look.ENVIRONMENTS)
+    learners = in_order(select(runs, shield="finite-horizon")["learner"].unique(), LEARNERS)
+    environments = in_order(runs["environment"].unique(), ENVIRONMENTS)
     ratio = {"width_ratios": [len(learners), len(PERIODIC)]}
     drawing, panels = look.grid(2, 2, 5.0, gridspec_kw=ratio)
-    for line, (prop, short) in zip(panels, look.PROPERTIES.items(), strict=True):
-        part = pick(runs, property=prop)
-        left = _means(pick(part, shield="finite-horizon"), environments, "learner", learners)
-        right = _means(pick(part, shield=PERIODIC), environments, "shield", PERIODIC)
+    for line, (prop, short) in zip(panels, PROPERTIES.items(), strict=True):
+        part = select(runs, property=prop)
+        left = _means(select(part, shield="finite-horizon"), environments, "learner", learners)
+        right = _means(select(part, shield=PERIODIC), environments, "shield", PERIODIC)
         top = np.nanmax(np.concatenate([left, right], axis=1), initial=1.0)
         for axes, means in zip(line, (left, right), strict=True):
             _draw_cells(axes, means, _MAPS[prop], float(top))
         line[0].set_title(f"{short}: FinHzn by learner")
         line[1].set_title(f"{short}: periodic shields, ERM")
-        _name(line[0], learners, [look.ENVIRONMENTS.get(e, e) for e in environments])
+        _name(line[0], learners, [ENVIRONMENTS.get(e, e) for e in environments])
         _name(line[1], [_SHORT.get(s, look.SHIELDS[s].name) for s in PERIODIC], [])
     empty = look.CONVENTIONS.get(undefined, undefined)
     return look.finish(
