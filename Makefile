@@ -9,11 +9,11 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test check reproduce bench lock clean
 
 help:  ## Show this list
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
-	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / { printf "  %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 	@$(BIN)/fairshield demo $(ARGS)
@@ -27,6 +27,9 @@ check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+reproduce: $(VENV)/.installed-dev  ## Run the paper's experiments (ARGS=--quick: in a minute)
+	$(BIN)/fairshield reproduce $(ARGS)
+
 bench: $(VENV)/.installed-dev  ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -35,14 +38,15 @@ lock:  ## Resolve all extras afresh and rewrite constraints.txt (with Python 3.1
 	    echo "make lock: pins must suit the oldest supported Python; use PYTHON=python3.11" >&2; exit 1; }
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
 	    $(PYTHON) -m venv "$$scratch/venv" && \
-	    "$$scratch/venv/bin/python" $(PIP_INSTALL) '.[dev,cli,plot]' && \
+	    "$$scratch/venv/bin/python" $(PIP_INSTALL) '.[dev,experiments]' && \
 	    sed '/^[^#]/,$$d' constraints.txt > "$$scratch/lock" && \
-	    "$$scratch/venv/bin/python" -m pip freeze --exclude fairshield >> "$$scratch/lock" && \
+	    "$$scratch/venv/bin/python" -m pip freeze --exclude fairshield | \
+	        sed 's/^\(torch==[^+]*\)+.*/\1/' >> "$$scratch/lock" && \
 	    cat "$$scratch/lock" > constraints.txt
 	@echo "Wrote constraints.txt"
 
 clean:  ## Remove the environment, caches and build outputs
-	rm -rf $(VENV) build dist demo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist demo-output reproduction .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamps are newer than what they were made from, so a second call installs nothing.
@@ -53,8 +57,8 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/pip
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
-	@echo "Installing fairshield[dev,cli,plot] into $(VENV) ..."
-	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev,cli,plot]'
+	@echo "Installing fairshield[dev,experiments] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev,experiments]'
 	@touch $@ $(VENV)/.installed-demo
 
 # pip is the last thing venv writes: where it stands, the environment is complete.
