@@ -1,0 +1,133 @@
+"""Which settings the experiments have, and what tells their tasks apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from made_up import scored
+
+import fairshield as fs
+from fairshield_experiments.experiments import (
+    FIVE,
+    Plan,
+    make_plan,
+    model_tasks,
+    run_tasks,
+    settings_of,
+)
+from fairshield_experiments.people import Scored
+
+WHOLE = Plan(learners=dict.fromkeys(FIVE))
+SMALL = replace(WHOLE, environments=("german-age", "german-gender"), bounds=("0.1",))
+
+
+def worlds(plan: Plan) -> dict[tuple[str, str], Scored]:
+    return {
+        (environment, learner): replace(scored(i), environment=environment, learner=learner)
+        for i, environment in enumerate(plan.environments)
+        for learner in plan.learners
+    }
+
+
+def test_the_paper_s_settings_are_all_there() -> None:
+    finite = list(settings_of("finite", WHOLE))
+    by_kind = Counter((s.kind, s.undefined, s.period_length, s.runs, s.periods) for s in finite)
+    each = 7 * 5 * 4  # environments, learners, bounds
+    assert by_kind == {
+        ("demographic-parity", "bias-0", 100, 30, 1): each,
+        ("demographic-parity", "rate-0", 100, 30, 1): each,
+        ("equal-opportunity", "bias-0", 75, 30, 1): each,
+        ("equal-opportunity", "rate-0", 75, 30, 1): each,
+    }
+    periodic = list(settings_of("periodic", WHOLE))
+    assert Counter((s.shield, s.undefined) for s in periodic) == {
+        (shield, undefined): 7 * 3 * 2
+        for shield in ("static-fair", "static-bounded", "dynamic", "inactive")
+        for undefined in ("bias-0", "rate-0")
+    }
+    assert {(s.period_length, s.periods, s.runs, s.learner) for s in periodic} == {
+        (50, 10, 20, "ERM")
+    }
+
+
+def test_shields_without_a_condition_are_built_on_every_input_model() -> None:
+    found = Counter((s.shield, s.kind, s.inputs) for s in settings_of("guaranteed", WHOLE))
+    assert found["exact", "demographic-parity", "agnostic"] == 7 * 3
+    for inputs in ("learned", "confidence"):
+        assert found["exact", "demographic-parity", inputs] == 7
+        assert found["perpetual", "equal-opportunity", inputs] == 7
+    assert not any(shield == "exact" and kind == "equal-opportunity" for shield, kind, _ in found)
+
+
+def test_other_input_models_are_tried_with_every_shield_of_the_paper() -> None:
+    found = {(s.shield, s.inputs) for s in settings_of("inputs", WHOLE)}
+    shields = ("finite-horizon", "static-fair", "static-bounded", "dynamic")
+    assert found == {(s, inputs) for s in shields for inputs in ("learned", "confidence")}
+
+
+def test_tasks_have_keys_of_their_own() -> None:
+    experiments = ("finite", "periodic", "inputs", "guaranteed", "support", "baselines", "paths")
+    tasks = run_tasks((*experiments, "resources"), SMALL, worlds(SMALL))
+    assert len({task.key for task in tasks}) == len(tasks)
+    assert len({task.title for task in tasks}) == len(tasks)
+    models = model_tasks(SMALL)
+    assert len({task.key for task in models.values()}) == len(models) == 2 * 5
+
+
+def test_what_two_experiments_need_is_simulated_once() -> None:
+    both = run_tasks(("finite", "finite"), SMALL, worlds(SMALL))
+    assert len(both) == len(run_tasks(("finite",), SMALL, worlds(SMALL)))
+
+
+def test_keys_change_with_whatever_the_result_depends_on() -> None:
+    world = worlds(SMALL)
+    at = ("german-age", "ERM")
+    other = {**world, at: replace(world[at], held_out=world["german-gender", "ERM"].held_out)}
+
+    def keys(plan: Plan, people: dict[tuple[str, str], Scored]) -> set[str]:
+        return {task.key for task in run_tasks(("finite",), plan, people)}
+
+    base = keys(SMALL, world)
+    assert base == keys(SMALL, worlds(SMALL))
+    assert not base & keys(replace(SMALL, seed=1), world)
+    assert len(base & keys(SMALL, other)) == len(base) - 4  # of one model: two kinds, two readings
+    seeds = ({t.key for t in model_tasks(replace(SMALL, seed=s)).values()} for s in (0, 1))
+    assert not set.intersection(*seeds)
+
+
+def test_without_a_model_only_its_own_settings_are_left_out() -> None:
+    world = worlds(SMALL)
+    del world["german-age", "PR"]
+    tasks = run_tasks(("finite",), SMALL, world)
+    assert len(tasks) == (2 * 5 - 1) * 4
+    assert not any("german-age, PR" in task.title for task in tasks)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"environments": ["mars"]}, "unknown environment 'mars': choose from adult-race"),
+        ({"learners": ["SVM"]}, "unknown learner 'SVM': choose from ERM"),
+        ({"learners": ["ERM", "ERM"]}, "repeated learner 'ERM'"),
+    ],
+)
+def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, list[str]], sentence: str) -> None:
+    with pytest.raises(fs.InvalidValueError, match=sentence):
+        make_plan(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_plan_has_the_paper_s_learners_and_one_s_own() -> None:
+    mine = object()
+    assert [*make_plan(own={"mine": mine}).learners] == [*FIVE, "mine"]
+    only = make_plan(learners=["mine"], own={"mine": mine})
+    assert only.learners == {"mine": mine}
+    assert only.main == "mine"
+    assert make_plan().main == "ERM"
+    assert len(make_plan(quick=True).environments) == 2
+
+
+def test_epochs_train_longer() -> None:
+    by_steps, by_epochs = (make_plan(epochs=epochs).learners["ERM"] for epochs in (False, True))
+    assert by_steps.schedule.steps == by_epochs.schedule.epochs == 150
