@@ -72,7 +72,7 @@ class Dask:
             client.close()
 
     def _knock(self) -> None:
-        """Ask who is there.  A client that finds nobody could not be closed, but for its exit."""
+        """Ask who is there, as a client that finds nobody leaves threads that cannot be ended."""
         try:
             with ThreadPoolExecutor(1) as thread:  # this one may have an event loop already
                 kind = thread.submit(asyncio.run, _kind(self.address, self.timeout)).result()
