@@ -12,8 +12,8 @@ n people, here those of a mini-batch:
     H = I - \tfrac1n \mathbf{1}\mathbf{1}^\top .
 
 Both variables lie in [0, 1], whose length is the bandwidth: σ = 1.  The usual alternative, the
-median of the distances, is 0 for a group of more than 7/10 of the people, and for scores it would
-change with every step, so that the same gap would be penalised the more the less scores differ.
+median of the distances, is 0 for groups, as at least half of all pairs are alike; for scores it
+would change with every step, and penalise the same gap the more the less scores differ.
 
 As a group has two values, :math:`L_{ij} = \ell + (1 - \ell)\,(1 - (g_i - g_j)^2)` with
 :math:`\ell = e^{-1/2\sigma^2}`, and for centred groups :math:`c = H g`
