@@ -22,11 +22,10 @@ class DiffDP(PenalisedLearner):
     weight: float = 1.0
 
     def penalty(self, score: Tensor, group: Tensor) -> Tensor:
-        """|mean score of a − mean score of b|."""
+        """Absolute difference of the mean scores of the groups."""
         n_b = group.sum()
         n_a = len(group) - n_b
         # In a batch of one group there is no gap; dividing by 1 keeps the gradient finite.
-        gap = (score * (1 - group)).sum() / n_a.clamp(min=1) - (score * group).sum() / n_b.clamp(
-            min=1
-        )
-        return gap.abs() * ((n_a > 0) & (n_b > 0))
+        mean_a = (score * (1 - group)).sum() / n_a.clamp(min=1)
+        mean_b = (score * group).sum() / n_b.clamp(min=1)
+        return (mean_a - mean_b).abs() * ((n_a > 0) & (n_b > 0))

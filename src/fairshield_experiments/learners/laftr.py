@@ -17,9 +17,10 @@ it learns nothing; its maximum bounds the gap of every classifier that sees the 
 alone.  Each mini-batch makes one step of encoder, classifier and decoder, then one of the
 adversary.
 
-Encoder and classifier together are the network of the other learners: the representation is its
-last hidden layer.  The decoder mirrors the encoder, the adversary has one hidden layer of the
-representation's width; neither has dropout.
+The encoder has the widths of the other learners' network: hidden layers of 512 and 256 units, and a
+representation of 64 numbers, from which the classifier is linear.  The decoder mirrors the encoder,
+the adversary has one hidden layer of 64.  As in the publication there is no dropout: what it erases
+from a representation no decoder can restore.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ class LAFTR:
         """Encoder and classifier fitted to ``examples``."""
         course = Course.start(examples, schedule=self.schedule, seed=seed, device=self.device)
         d, width = examples.features.shape[1], HIDDEN[-1]
-        encoder = course.network(d, *HIDDEN, active=True)
+        encoder = course.network(d, *HIDDEN)
         classifier = course.network(width, 1)
         decoder = course.network(width + 1, *HIDDEN[-2::-1], d)
         adversary = course.network(width, width, 1)
         builders, guesser = Descent(encoder, classifier, decoder), Descent(adversary)
         with one_thread():
             for x, y, g, rate in course.batches():
-                z = encoder(x, course.noise)
+                z = encoder(x)
                 loss = (
                     self.reconstruction * mse_loss(decoder(torch.cat((z, g[:, None]), 1)), x)
                     + self.prediction * binary_cross_entropy_with_logits(classifier(z).flatten(), y)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ import fairshield as fs
 from fairshield_experiments.learners.base import Examples
 
 HIDDEN = (512, 256, 64)
-DROPOUT = 0.5
 
 
 class Batch(NamedTuple):
@@ -92,22 +92,13 @@ class Network(nn.Module):
         Units of each layer, that of the input first.
     rng
         Where weights are drawn from: uniform in ±1/√(inputs of the layer).
-    active
-        Whether ReLU (and dropout) also follow the last layer.
     """
 
-    def __init__(
-        self,
-        widths: Sequence[int],
-        rng: torch.Generator,
-        *,
-        active: bool = False,
-    ) -> None:
+    def __init__(self, widths: Sequence[int], rng: torch.Generator) -> None:
         super().__init__()
-        self.active = active
         self.layers = nn.ModuleList(
-            nn.utils.skip_init(nn.Linear, n_in, n_out)
-            for n_in, n_out in zip(widths, widths[1:], strict=False)
+            nn.Linear(n_in, n_out, device="meta").to_empty(device="cpu")
+            for n_in, n_out in pairwise(widths)
         )
         for layer in self.layers:
             assert isinstance(layer, nn.Linear)
@@ -117,19 +108,23 @@ class Network(nn.Module):
 
     def forward(self, x: Tensor, noise: torch.Generator | None = None) -> Tensor:
         """``(n, widths[-1])``; with dropout if there is a source of ``noise``."""
-        n_active = len(self.layers) - (not self.active)
-        for i, layer in enumerate(self.layers):
-            x = layer(x)
-            if i < n_active:
-                x = torch.relu(x)
-                x = x if noise is None else dropout(x, noise)
-        return x
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = torch.relu(layer(x))
+            x = x if noise is None else dropout(x, noise)
+        out: Tensor = last(x)
+        return out
 
 
 def dropout(x: Tensor, noise: torch.Generator) -> Tensor:
-    """``x`` with each entry set to zero with chance ``DROPOUT``, the others scaled up."""
-    keep = 1 - DROPOUT
-    return x * torch.empty_like(x).bernoulli_(keep, generator=noise).div_(keep)
+    """``x`` with half of its entries, chosen at random, set to zero and the others doubled."""
+    # A bit per entry: bernoulli_ draws a word for each and takes a third of the training time.
+    n_words = math.ceil(x.numel() / 64)
+    words = torch.empty(n_words, dtype=torch.int64, device=x.device)
+    words.random_(-(2**63), None, generator=noise)
+    shifts = torch.arange(8, dtype=torch.uint8, device=x.device)
+    bits = (words.view(torch.uint8)[:, None] >> shifts) & 1
+    return x * bits.flatten()[: x.numel()].view(x.shape).mul(2).to(x.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +138,9 @@ class NetworkClassifier:
         """``(n,)``: σ(logit)."""
         out = []
         with torch.no_grad(), one_thread():
-            for x in torch.as_tensor(features, dtype=torch.float32).split(8192):
-                h = x.to(self.device)
+            for start in range(0, len(features), 8192):
+                x = features[start : start + 8192]
+                h = torch.tensor(x, dtype=torch.float32, device=self.device)
                 for part in self.parts:
                     h = part(h)
                 out.append(torch.sigmoid(h.double()).flatten().cpu())
@@ -185,9 +181,9 @@ class Course:
             device=device,
         )
 
-    def network(self, *widths: int, active: bool = False) -> Network:
+    def network(self, *widths: int) -> Network:
         """A new network on the device."""
-        return Network(widths, self.rng, active=active).to(self.device)
+        return Network(widths, self.rng).to(self.device)
 
     def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor, float]]:
         """Features, targets, groups and learning rate of each step."""

@@ -36,7 +36,7 @@ class PrejudiceRemover(PenalisedLearner):
     weight: float = 0.06
 
     def penalty(self, score: Tensor, group: Tensor) -> Tensor:
-        """n times the mutual information, in nats."""
+        """N times the mutual information, in nats."""
         overall = _both(score.mean())
         total = score.new_zeros(())
         for members in (1 - group, group):

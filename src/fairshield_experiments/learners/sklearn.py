@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,11 @@ class SklearnLearner:
 
 
 def as_learner(obj: Any) -> Learner:
-    """``obj`` itself if it is a learner; a scikit-learn classifier is made one."""
+    """``obj`` itself if its ``fit`` takes a seed; a scikit-learn classifier is made a learner."""
     if isinstance(obj, type):
         raise fs.InvalidValueError(f"a learner is an object, got the class {obj.__name__}: call it")
-    if not _is_estimator(obj) and hasattr(obj, "fit"):
+    fit = getattr(obj, "fit", None)
+    if callable(fit) and "seed" in signature(fit).parameters:
         learner: Learner = obj
         return learner
     return SklearnLearner(obj)

@@ -1,0 +1,115 @@
+"""From an environment and a learner to scored people: split, encode, fit, score, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fairshield as fs
+from fairshield_experiments.data import Dataset, Split, encode, make_split
+from fairshield_experiments.learners import Examples, as_learner
+from fairshield_experiments.learners.metrics import Metric, measure
+from fairshield_experiments.people import People, Scored
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """What one learner made of one environment.
+
+    Attributes
+    ----------
+    scores
+        ``(n,)``: of every person of the data set.
+    metrics
+        By name, on the test part.
+    seconds
+        How long the fit took.
+    """
+
+    dataset: Dataset
+    learner: str
+    split: Split
+    scores: NDArray[np.float64]
+    metrics: Mapping[str, Metric]
+    seconds: float
+
+    def people(self, rows: NDArray[np.intp]) -> People:
+        """Some of the people, as a simulation sees them."""
+        return _people(self.dataset, self.scores, rows)
+
+    def scored(self) -> Scored:
+        """The training part, and everybody else: test and validation parts together."""
+        return Scored(
+            environment=self.dataset.name,
+            learner=self.learner,
+            training=self.people(self.split.train),
+            held_out=self.people(np.concatenate((self.split.test, self.split.validation))),
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the frame ``metrics``."""
+        return [
+            {
+                "environment": self.dataset.name,
+                "learner": self.learner,
+                "metric": name,
+                "value": metric.value,
+                "error": metric.error,
+                "seconds": self.seconds,
+            }
+            for name, metric in self.metrics.items()
+        ]
+
+
+def train(
+    dataset: Dataset,
+    name: str,
+    learner: Any,
+    *,
+    seed: int = 0,
+    split: Split | None = None,
+) -> Trained:
+    """Fit ``learner`` to the training part of ``dataset`` and score everybody.
+
+    Parameters
+    ----------
+    name
+        What results call the learner.
+    learner
+        A :class:`~fairshield_experiments.learners.Learner`, or a scikit-learn classifier.
+    seed
+        Of the learner.
+    split
+        By default the one of seed 0, so that learners of any seed are compared on the same people.
+    """
+    split = make_split(dataset) if split is None else split
+    features = encode(dataset, split)
+    examples = Examples(
+        features[split.train], dataset.target[split.train], dataset.group[split.train]
+    )
+    start = perf_counter()
+    classifier = as_learner(learner).fit(examples, seed=seed)
+    seconds = perf_counter() - start
+    scores = np.asarray(classifier.scores(features), dtype=np.float64)
+    if scores.shape != (len(dataset),) or not ((scores >= 0) & (scores <= 1)).all():
+        raise fs.InvalidValueError(
+            f"{name} must give each of {len(dataset)} people a score in [0, 1], got shape "
+            f"{scores.shape} with values from {scores.min()} to {scores.max()}"
+        )
+    return Trained(
+        dataset=dataset,
+        learner=name,
+        split=split,
+        scores=scores,
+        metrics=measure(_people(dataset, scores, split.test)),
+        seconds=seconds,
+    )
+
+
+def _people(dataset: Dataset, scores: NDArray[np.float64], rows: NDArray[np.intp]) -> People:
+    return People(group=dataset.group[rows], target=dataset.target[rows], score=scores[rows])

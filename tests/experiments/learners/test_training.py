@@ -1,0 +1,82 @@
+"""From an environment to scored people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+import fairshield as fs
+from fairshield_experiments.data import Dataset, make_split
+from fairshield_experiments.learners import ERM, Examples, Schedule
+from fairshield_experiments.learners.metrics import METRICS, measure
+from fairshield_experiments.training import train
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    rng = np.random.default_rng(0)
+    group = (rng.random(300) < 0.6).astype(np.int8)
+    merit = rng.normal(size=300) + group
+    return Dataset(
+        name="toy",
+        title="Toy",
+        task="merit",
+        attribute="kind",
+        groups=("a", "b"),
+        group=group,
+        target=merit + 0.5 * rng.normal(size=300) > 0.5,
+        numeric={"merit": merit},
+        categorical={"colour": rng.choice(["red", "blue"], size=300)},
+        problems="Made up.",
+    )
+
+
+def test_training_and_held_out_people_are_everybody_once(dataset: Dataset) -> None:
+    trained = train(dataset, "LR", LogisticRegression())
+    scored = trained.scored()
+    assert (scored.environment, scored.learner) == ("toy", "LR")
+    assert len(scored.training) == len(trained.split.train) == 120
+    assert len(scored.held_out) == 180
+    both = np.concatenate((scored.training.score, scored.held_out.score))
+    assert sorted(both) == sorted(trained.scores)
+    rows = trained.split.train
+    assert (scored.training.target == dataset.target[rows]).all()
+    assert (scored.training.group == dataset.group[rows]).all()
+
+
+def test_metrics_are_those_of_the_test_part(dataset: Dataset) -> None:
+    trained = train(dataset, "LR", LogisticRegression())
+    assert trained.metrics == measure(trained.people(trained.split.test))
+    assert trained.metrics["auc"].value > 0.8
+    rows = trained.rows()
+    assert [row["metric"] for row in rows] == list(METRICS)
+    assert rows[0]["value"] == trained.metrics["accuracy"].value
+
+
+def test_a_seed_is_a_model(dataset: Dataset) -> None:
+    learner = ERM(schedule=Schedule(steps=3))
+    first, same, other = (train(dataset, "ERM", learner, seed=s).scores for s in (0, 0, 1))
+    assert (first == same).all()
+    assert (first != other).any()
+
+
+def test_the_split_may_be_given(dataset: Dataset) -> None:
+    split = make_split(dataset, seed=5)
+    assert train(dataset, "LR", LogisticRegression(), split=split).split is split
+
+
+class Shouting:
+    """Scores beyond 1."""
+
+    def fit(self, examples: Examples, *, seed: int) -> Shouting:
+        return self
+
+    def scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return np.full(len(features), 2.0)
+
+
+def test_scores_outside_the_unit_interval_are_refused(dataset: Dataset) -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"Shouting must give .* score in \[0, 1\]"):
+        train(dataset, "Shouting", Shouting())
