@@ -113,7 +113,8 @@ def _run_numbers(case: Case) -> str:
     if number.unit != "%" or abs(nearest - number.value) <= number.digit / 2:
         return ""
     return (
-        f"The text says 30 runs, but {number.value:g} % of {windows} windows is not whole: 50 fit."
+        f"The text says 30 runs, but {number.value:g} % of {windows} windows is not a whole number "
+        "of windows; 50 runs fit."
     )
 
 

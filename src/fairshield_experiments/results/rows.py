@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 import pandas as pd
 
 SETTING = (
@@ -21,8 +20,8 @@ SETTING = (
 )
 _FLAGS = ("fair", "fair_unshielded", "condition", "condition_published")
 _COUNTS = ("correct", "correct_unshielded", "overruled", "cost", "margin")
-_BIASES = ("bias", "bias_unshielded")
-COLUMNS = (*SETTING, "run", "period", *_BIASES, *_FLAGS, *_COUNTS)
+_AT_THE_END = ("bias", "bias_unshielded", "n_a", "n_b")
+COLUMNS = (*SETTING, "run", "period", *_AT_THE_END, *_FLAGS, *_COUNTS)
 
 
 def select(frame: pd.DataFrame, **wanted: object) -> pd.DataFrame:
@@ -32,36 +31,38 @@ def select(frame: pd.DataFrame, **wanted: object) -> pd.DataFrame:
     """
     if any(column not in frame for column in wanted):
         return frame.iloc[:0]
-    keep = np.ones(len(frame), dtype=bool)
     for column, value in wanted.items():
-        values = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
         found = frame[column]
         if column == "bound":
-            found, values = found.astype(float).round(6), [round(float(v), 6) for v in values]  # type: ignore[arg-type]
-        keep &= found.isin(list(values)).to_numpy(dtype=bool)
-    return frame[keep]
+            found = found.astype(float).round(6)
+        if isinstance(value, Collection) and not isinstance(value, str):
+            frame = frame[found.isin(list(value))]
+        else:
+            frame = frame[found == value]
+    return frame
 
 
 def totals(runs: pd.DataFrame) -> pd.DataFrame:
     """A row per complete run: what its periods add up to.
 
-    Flags hold in all periods, biases are those at the end, and
+    Flags hold in all periods, biases and counters are those at the end, and
 
     - ``loss``: relative utility loss in %, ``100 (correct_unshielded - correct) /
       correct_unshielded``, undefined where nothing was correct without a shield;
     - ``loss_absolute``: the same in percentage points of accuracy;
     - ``accuracy``, ``accuracy_unshielded`` and ``overruled_share`` in %;
     - ``normalised``, ``normalised_unshielded``: bias / bound;
-    - ``unfair``, ``unfair_unshielded``.
+    - ``unfair``, ``unfair_unshielded``;
+    - ``supported``: both groups had ``min_support`` relevant people.
     """
     runs = runs.reindex(columns=list(COLUMNS))
-    for column in (*_FLAGS, *_COUNTS, *_BIASES):
+    for column in (*_FLAGS, *_COUNTS, *_AT_THE_END):
         runs[column] = pd.to_numeric(runs[column].astype("Float64")).astype(float)
     keys = [*SETTING, "run"]
     how = dict.fromkeys(_FLAGS, "min") | dict.fromkeys(_COUNTS, "sum") | {"period": "count"}
     ordered = runs.sort_values("period", kind="stable").drop_duplicates([*keys, "period"])
     total = ordered.groupby(keys, observed=True, sort=False, dropna=False).agg(how).reset_index()
-    last = ordered.drop_duplicates(keys, keep="last").set_index(keys)[list(_BIASES)]
+    last = ordered.drop_duplicates(keys, keep="last").set_index(keys)[list(_AT_THE_END)]
     total = total.join(last, on=keys)
     total = total[total["period"] == total["periods"]].reset_index(drop=True)
     return _derived(total)
@@ -81,6 +82,7 @@ def _derived(total: pd.DataFrame) -> pd.DataFrame:
         normalised_unshielded=total["bias_unshielded"] / total["bound"].astype(float),
         unfair=1 - total["fair"],
         unfair_unshielded=1 - total["fair_unshielded"],
+        supported=total[["n_a", "n_b"]].min(axis=1) >= total["min_support"].astype(float),
     )
 
 

@@ -18,13 +18,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 
@@ -67,14 +64,13 @@ class _Sample:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, column: str) -> _Sample | None:
-        values = frame[column].astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+        values = frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
         known = np.isfinite(values)
         if not known.any():
             return None
-        frame = frame[known]
-        _, stratum = np.unique(frame["environment"].to_numpy(dtype=str), return_inverse=True)
-        runs, run = np.unique(frame["run"].to_numpy(dtype=np.int64), return_inverse=True)
-        _, cluster = np.unique(stratum * len(runs) + run, return_inverse=True)
+        stratum, _ = pd.factorize(frame["environment"][known])
+        run = frame["run"].to_numpy(dtype=np.int64)[known]
+        _, cluster = np.unique(stratum * (run.max() + 1) + run, return_inverse=True)
         return cls(values[known], stratum, cluster, int((~known).sum()))
 
     @property

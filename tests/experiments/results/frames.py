@@ -153,10 +153,14 @@ def _runs(rng: np.random.Generator) -> pd.DataFrame:
 def _with_outcomes(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     n = len(frame)
     length = frame["period_length"].to_numpy()
-    without = rng.binomial(length, 0.8)
+    # Without a shield the same people fare the same, whatever bound or shield is looked at.
+    people = frame.groupby(["environment", "learner", "property", "periods", "run", "period"])
+    person = people.ngroup().to_numpy()
+    luck = rng.random((2, person.max() + 1))[:, person]
+    without = np.round(length * (0.7 + 0.2 * luck[0])).astype(int)
     overruled = rng.binomial(length, 0.05)
     bias = np.round(frame["bound"].to_numpy() * rng.uniform(0, 1.1, n), 4)
-    bias_unshielded = np.round(frame["bound"].to_numpy() * rng.uniform(0, 3, n), 4)
+    bias_unshielded = np.round(0.3 * luck[1], 4)
     condition = pd.array(rng.random(n) < 0.8, dtype="boolean")
     without_condition = frame["periods"].to_numpy() == 1
     condition[without_condition] = pd.NA

@@ -34,6 +34,12 @@ def _n(frame: pd.DataFrame) -> str:
     return str(len(frame)) if len(frame) else cells.MISSING
 
 
+def _conventions(frame: pd.DataFrame) -> list[str]:
+    """Those that were run; both where nothing was."""
+    run = set(frame["undefined"])
+    return [name for name in UNDEFINED if name in run] or list(UNDEFINED)
+
+
 def _common(frames: Iterable[pd.DataFrame], keys: Iterable[str]) -> list[pd.DataFrame]:
     """Of each frame, the rows whose ``keys`` all of them have."""
     frames, names = list(frames), list(keys)
@@ -56,7 +62,7 @@ def guaranteed(results: Results) -> Product:
     frame = periods(results, shield=(*PERIODIC, "exact", "perpetual"), inputs=tuple(INPUTS))
     rows = []
     for prop in PROPERTIES:
-        for undefined in UNDEFINED:
+        for undefined in _conventions(frame):
             part = select(frame, property=prop, undefined=undefined)
             base = select(part, shield="inactive", inputs="agnostic")
             for shield in (*PERIODIC, "exact", "perpetual"):
@@ -111,15 +117,16 @@ def inputs(results: Results) -> Product:
 def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
     rows, answers = [], []
     for prop in PROPERTIES:
-        for undefined in UNDEFINED:
+        for undefined in _conventions(frame[frame["inputs"] != "agnostic"]):
             part = select(frame, property=prop, undefined=undefined)
-            models = [select(part, inputs=name) for name in INPUTS]
-            compared = dict(zip(INPUTS, _common(models, SAME_PEOPLE), strict=True))
+            compared = _comparable({name: select(part, inputs=name) for name in INPUTS})
             key = (PROPERTIES[prop], convention(undefined))
+            gaps = _gaps(compared)
             for environment, title in ENVIRONMENTS.items():
                 own = {n: select(f, environment=environment) for n, f in compared.items()}
-                rows.append((*key, title, *_inputs_cells(own)))
-            rows.append((*key, "all", *_inputs_cells(compared)))
+                apart = {n: select(f, environment=environment) for n, f in gaps.items()}
+                rows.append((*key, title, *_inputs_cells(own, apart)))
+            rows.append((*key, "all", *_inputs_cells(compared, gaps)))
             answers.append(_least_loss(f"{key[0]} with {key[1]}", compared))
     return Table(
         name=f"table-inputs-{shield}",
@@ -131,7 +138,7 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
         rows=tuple(rows),
         n_keys=3,
         note=sentences(
-            "Runs that all three have; differences are paired by people.",
+            "Runs that all models have; differences are paired by people.",
             "Which input model loses least utility?",
             *answers,
             left_out(frame),
@@ -139,12 +146,31 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
     )
 
 
-def _inputs_cells(compared: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+def _comparable(models: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Runs that all models have which were run at all."""
+    run = {name: frame for name, frame in models.items() if len(frame)}
+    if not run:
+        return dict(models)
+    shared = dict(zip(run, _common(run.values(), SAME_PEOPLE), strict=True))
+    return {name: shared.get(name, frame) for name, frame in models.items()}
+
+
+def _gaps(compared: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Paired runs of two models each."""
     pairs = (("learned", "agnostic"), ("confidence", "agnostic"), ("confidence", "learned"))
+    return {
+        f"{left} - {right}": paired(compared[left], compared[right], SAME_PEOPLE, "loss")
+        for left, right in pairs
+    }
+
+
+def _inputs_cells(
+    compared: Mapping[str, pd.DataFrame], gaps: Mapping[str, pd.DataFrame]
+) -> tuple[str, ...]:
     return (
-        _n(compared["agnostic"]),
+        _n(max(compared.values(), key=len)),
         *(cells.estimate(statistics.mean(frame, "loss")) for frame in compared.values()),
-        *(cells.estimate(_difference(compared[a], compared[b])) for a, b in pairs),
+        *(cells.estimate(statistics.mean(frame, "difference")) for frame in gaps.values()),
     )
 
 
@@ -176,7 +202,7 @@ def support(results: Results) -> Product:
     plain, asked = _common([plain, asked], SAME_PEOPLE)
     rows = []
     for prop in PROPERTIES:
-        for undefined in UNDEFINED:
+        for undefined in _conventions(asked):
             for environment, title in [*ENVIRONMENTS.items(), (tuple(ENVIRONMENTS), "all")]:
                 wanted = {"property": prop, "undefined": undefined, "environment": environment}
                 key = (PROPERTIES[prop], convention(undefined), title)
@@ -190,7 +216,7 @@ def support(results: Results) -> Product:
         columns=(
             *("property", "no relevant people", "environment", "runs"),
             *("utility loss (%)", "with minimum support", "difference"),
-            *("fair (%)", "fair with minimum support (%)"),
+            *("fair (%)", "fair with minimum support (%)", "had the support (%)"),
         ),
         rows=tuple(rows),
         n_keys=3,
@@ -214,6 +240,7 @@ def _support_cells(plain: pd.DataFrame, asked: pd.DataFrame) -> tuple[str, ...]:
         cells.estimate(_difference(asked, plain)),
         cells.share(statistics.share(plain, "fair")),
         cells.share(statistics.share(asked, "fair")),
+        cells.share(statistics.share(asked, "supported")),
     )
 
 
@@ -259,7 +286,7 @@ def _baselines_table(
     rows = []
     parts = [*parts, ({}, "all")]
     for prop in PROPERTIES:
-        for undefined in UNDEFINED:
+        for undefined in _conventions(frames["finite-horizon"]):
             for wanted, title in parts:
                 for method in _METHODS:
                     key = (PROPERTIES[prop], convention(undefined), title, _title(method))

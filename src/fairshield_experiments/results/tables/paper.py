@@ -342,7 +342,7 @@ def periodic(results: Results) -> Product:
 def _unshielded(frame: pd.DataFrame) -> pd.DataFrame:
     """The same people without a shield: each run once, though several shields ran on it."""
     keys = [c for c in (*SETTING, "run") if c != "shield"]
-    once = frame.drop_duplicates(keys)
+    once = frame.sort_values("shield").drop_duplicates(keys)
     none = once[["condition"]].astype(float) * float("nan")
     return once.assign(
         fair=once["fair_unshielded"],

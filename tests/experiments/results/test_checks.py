@@ -1,0 +1,133 @@
+"""Every published number is looked for, judged by one rule, and accounted for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairshield_experiments.results.accounts import NO_REASON, account
+from fairshield_experiments.results.checks import unexplained
+from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS
+from fairshield_experiments.results.parts import Check, Product
+from fairshield_experiments.results.published import FILES, Published, published
+from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.verdicts import verdict
+
+LOSS = Published(
+    item="table-utility", measure="loss", value=1.9, digit=0.01, unit="%", source="fig:x"
+)
+
+
+def everything() -> tuple[Published, ...]:
+    return tuple(number for item in FILES for number in published(item))
+
+
+@pytest.fixture(scope="module")
+def checks(products: dict[str, Product]) -> tuple[Check, ...]:
+    return tuple(check for product in products.values() for check in product.checks)
+
+
+def test_a_published_number_is_named_once_per_source() -> None:
+    names = [(n.item, n.source, n.what) for n in everything()]
+    assert len(names) == len(set(names))
+
+
+def test_the_paper_has_as_many_numbers_as_its_tables_have_cells() -> None:
+    assert len(published("table-datasets")) == len(ENVIRONMENTS) * 8
+    assert len(published("table-performance")) == len(ENVIRONMENTS) * len(LEARNERS) * len(METRICS)
+    assert len(published("table-utility")) == len(ENVIRONMENTS) * 2 * (5 + 3)
+    assert len(published("table-fairness")) == 4 * 6 + 4
+    assert len(published("table-periodic")) == 2 * 2 * 3 * 2 + 2
+
+
+def test_shares_of_a_published_row_add_up_to_one() -> None:
+    found = {(n.environment, n.measure): n.value for n in published("table-datasets")}
+    for name in ENVIRONMENTS:
+        assert found[name, "y0"] + found[name, "y1"] == pytest.approx(100)
+        assert found[name, "ga"] + found[name, "gb"] == pytest.approx(100)
+
+
+def test_every_published_number_is_checked(checks: tuple[Check, ...]) -> None:
+    made = {(c.item, c.source, c.what) for c in checks if c.verdict != "not run"}
+    assert made == {(n.item, n.source, n.what) for n in everything()}
+
+
+def test_what_does_not_agree_is_accounted_for(checks: tuple[Check, ...]) -> None:
+    assert not unexplained(checks)
+    assert any(check.verdict == "differs" for check in checks)
+    assert not any(check.account for check in checks if check.verdict == "agrees")
+
+
+def test_numbers_that_depend_on_a_convention_are_checked_with_both(
+    checks: tuple[Check, ...],
+) -> None:
+    for item in ("table-fairness", "table-utility", "table-periodic"):
+        both = [
+            sorted(c.undefined for c in checks if (c.item, c.source, c.what) == key)
+            for key in {(c.item, c.source, c.what) for c in checks if c.item == item}
+        ]
+        assert all(pair == ["bias-0", "rate-0"] for pair in both)
+
+
+@given(st.floats(0, 0.5), st.floats(-1, 1))
+def test_ours_agrees_within_two_errors_and_half_a_digit(error: float, part: float) -> None:
+    ours = LOSS.value + part * (2 * error + LOSS.digit / 2)
+    assert verdict(LOSS, Estimate(ours, error, 30)) == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "ours", "expected"),
+    [
+        ("%", 1.9, 3.89, "close"),
+        ("%", 1.9, 3.92, "differs"),
+        ("%", 60.0, 66.0, "close"),
+        ("%", 60.0, 66.1, "differs"),
+        ("s", 1.9, 2.05, "close"),
+        ("s", 1.9, 2.3, "differs"),
+        ("", 0.14, 0.145, "agrees"),
+        ("", -0.2, -0.21, "close"),
+    ],
+)
+def test_close_is_a_tenth_or_two_percentage_points(
+    unit: str, value: float, ours: float, expected: str
+) -> None:
+    number = replace(LOSS, unit=unit, value=value)
+    assert verdict(number, Estimate(ours, 0.0 if ours != 0.145 else 0.01, 30)) == expected
+
+
+def test_an_unknown_error_counts_as_none() -> None:
+    assert verdict(LOSS, Estimate(1.9, math.nan, 1)) == "agrees"
+    assert verdict(LOSS, Estimate(4.0, math.nan, 1)) == "differs"
+    assert verdict(LOSS, None) == "not run"
+
+
+def test_where_nothing_is_known_the_account_says_so() -> None:
+    number = replace(LOSS, item="table-datasets")
+    assert account(number, Estimate(9.0, 0.0, 1)) == NO_REASON
+
+
+def test_an_account_gives_the_other_ways_of_measuring_and_what_they_give() -> None:
+    words = account(LOSS, Estimate(9.0, 0.1, 30), [("Measured otherwise", Estimate(1.9, 0.1, 30))])
+    assert words.startswith("Measured otherwise we get 1.900 ± 0.100 %, which agrees.")
+    assert "Chance alone does not explain" in words
+    near = account(LOSS, Estimate(2.2, 0.14, 30))
+    assert "chance alone explains the difference" in near
+
+
+def test_text_and_table_of_the_paper_are_told_apart() -> None:
+    (number,) = [
+        n for n in published("table-fairness") if n.value == 44 and n.source == "sec:experiments"
+    ]
+    words = account(number, Estimate(41.0, 0.5, 4200))
+    assert "as 44 % (sec:experiments) and as 42.46 % (tab:fair_distr)" in words
+    assert "ours is nearer to 42.46 %" in words
+
+
+def test_thirty_runs_do_not_fit_the_published_shares() -> None:
+    printed = [n for n in published("table-fairness") if n.digit == 0.01 and n.unit == "%"]
+    said = {n.value for n in printed if "50 runs fit" in account(n, Estimate(90.0, 1.0, 10))}
+    assert said == {42.46, 65.06}

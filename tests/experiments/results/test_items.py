@@ -1,0 +1,180 @@
+"""Items are made of whatever rows there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import frames
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairshield_experiments.results.items import ITEMS
+from fairshield_experiments.results.parts import Item, Product, Results
+from fairshield_experiments.results.published import FILES
+from fairshield_experiments.results.tables import claims, more
+
+EXPERIMENTS = {
+    *("datasets", "models", "finite", "periodic", "paths", "resources"),
+    *("inputs", "guaranteed", "support", "baselines"),
+}
+items = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
+
+
+def well_formed(product: Product) -> bool:
+    return all(
+        len(row) == len(table.columns) and all(isinstance(cell, str) for cell in row)
+        for table in product.tables
+        for row in table.rows
+    )
+
+
+def test_items_and_their_tables_have_names_of_their_own(products: dict[str, Product]) -> None:
+    names = [item.name for item in ITEMS]
+    tables = [table.name for product in products.values() for table in product.tables]
+    assert len(set(names)) == len(names)
+    assert len(set(tables)) == len(tables)
+    assert all("." not in name and "/" not in name for name in (*names, *tables))
+    assert {need for item in ITEMS for need in item.needs} <= EXPERIMENTS
+
+
+@items
+def test_complete_results_give_complete_tables(item: Item, products: dict[str, Product]) -> None:
+    product = products[item.name]
+    assert well_formed(product)
+    assert all(table.rows for table in product.tables)
+    assert all(table.markdown() and table.latex() and table.html() for table in product.tables)
+    assert bool(product.checks) == (item.name in FILES)
+    assert item.published or not product.checks
+
+
+@items
+def test_the_same_rows_in_another_order_give_the_same(item: Item, small: Results) -> None:
+    shuffled = small.runs.sample(frac=1, random_state=1).reset_index(drop=True)
+    again = item.make(replace(small, runs=shuffled))
+    first = item.make(small)
+    assert again.tables == first.tables
+    assert [c.verdict for c in again.checks] == [c.verdict for c in first.checks]
+
+
+@items
+def test_without_rows_nothing_is_run_and_nothing_breaks(item: Item) -> None:
+    product = item.make(frames.empty())
+    assert well_formed(product)
+    assert {check.verdict for check in product.checks} <= {"not run"}
+
+
+@items
+def test_frames_with_columns_only_are_as_good_as_empty(item: Item, small: Results) -> None:
+    bare = replace(
+        small,
+        datasets=small.datasets.iloc[:0],
+        metrics=small.metrics.iloc[:0],
+        runs=small.runs.iloc[:0],
+        resources=small.resources.iloc[:0],
+    )
+    assert {check.verdict for check in item.make(bare).checks} <= {"not run"}
+
+
+@items
+def test_a_learner_that_failed_somewhere_costs_its_numbers_only(
+    item: Item, complete: Results
+) -> None:
+    def survives(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[~((frame["environment"] == "bank-age") & (frame["learner"] == "ERM"))]
+
+    partial = replace(complete, runs=survives(complete.runs), metrics=survives(complete.metrics))
+    product = item.make(partial)
+    assert well_formed(product)
+    lost = [check for check in product.checks if check.verdict == "not run"]
+    assert all("Bank (age), ERM" in check.what for check in lost)
+
+
+SHIELDS_OF = {
+    "table-fairness": ("finite-horizon",),
+    "table-utility": ("finite-horizon", "inactive"),
+    "table-periodic": ("inactive",),
+    "table-guaranteed": ("inactive", "exact"),
+    "table-inputs": ("finite-horizon", "dynamic"),
+    "table-baselines": ("finite-horizon", "threshold-optimizer"),
+}
+
+
+@items
+def test_each_experiment_may_be_missing(item: Item, small: Results) -> None:
+    for shield in SHIELDS_OF.get(item.name, ()):
+        rest = small.runs[small.runs["shield"] != shield]
+        assert well_formed(item.make(replace(small, runs=rest)))
+
+
+@items
+def test_rows_may_be_lost_at_random(item: Item, small: Results) -> None:
+    some = small.runs.sample(frac=0.5, random_state=3)
+    assert well_formed(item.make(replace(small, runs=some)))
+
+
+@items
+def test_a_group_without_positives_breaks_nothing(item: Item, small: Results) -> None:
+    runs = small.runs.assign(
+        bias=np.where(small.runs["run"] == 0, np.nan, small.runs["bias"]),
+        bias_unshielded=np.nan,
+        n_a=0,
+        k_a=0,
+        correct_unshielded=np.where(small.runs["run"] == 1, 0, 50),
+    )
+    metrics = small.metrics.assign(
+        value=small.metrics["value"].where(small.metrics["metric"] != "eqopp")
+    )
+    assert well_formed(item.make(replace(small, runs=runs, metrics=metrics)))
+
+
+@items
+def test_a_single_run_has_numbers_without_errors(item: Item, small: Results) -> None:
+    single = replace(small, runs=small.runs[small.runs["run"] == 0])
+    product = item.make(single)
+    assert well_formed(product)
+    if any(need in ("finite", "periodic") for need in item.needs):
+        assert all(check.error is None for check in product.checks)
+
+
+def test_pooled_numbers_say_what_they_lack(complete: Results) -> None:
+    item = next(item for item in ITEMS if item.name == "table-fairness")
+    runs = complete.runs
+    failed = (runs["environment"] == "bank-age") & (runs["learner"] == "PR")
+    product = item.make(replace(complete, runs=runs[~failed]))
+    sentence = "Nothing was run for 1 of 35 pairs of environment and learner."
+    assert sentence in product.tables[0].note
+    assert all(sentence in check.account for check in product.checks if check.account)
+
+
+def test_the_answer_names_the_input_model_that_loses_least(small: Results) -> None:
+    runs = small.runs
+    lucky = (runs["inputs"] == "confidence") & (runs["shield"] == "finite-horizon")
+    better = runs.assign(correct=np.where(lucky, runs["correct_unshielded"], runs["correct"]))
+    table = more.inputs(replace(small, runs=better)).tables[0]
+    assert table.note.count(": confidence, 0.00 ± 0.00 %") == 4
+    assert "within two standard errors" not in table.note
+
+
+def test_methods_are_compared_on_the_same_windows_only(small: Results) -> None:
+    runs = small.runs
+    lost = (runs["shield"] == "threshold-optimizer") & (runs["run"] == 0)
+    table = more.baselines(replace(small, runs=runs[~lost])).tables[0]
+    assert len({row[4] for row in table.rows if row[2] != "all"}) == 1
+
+
+def test_claims_are_read_off_the_runs(small: Results) -> None:
+    runs = small.runs
+    shielded = runs["shield"] == "finite-horizon"
+    fair = replace(small, runs=runs.assign(fair=runs["fair"] | shielded))
+
+    def verdicts(results: Results, words: str) -> set[str]:
+        rows = claims.claims(results).tables[0].rows
+        return {row[-1] for row in rows if row[0].startswith(words)}
+
+    always = "With FinHzn every run is fair"
+    assert verdicts(fair, always) == {"yes"}
+    assert verdicts(replace(small, runs=runs.assign(fair=False)), always) == {"no"}
+    assert verdicts(frames.empty(), always) == {"–"}
+    cheaper = runs.assign(correct=runs["correct_unshielded"] - (runs["bound"] == 0.05))
+    assert verdicts(replace(small, runs=cheaper), "A tighter bound") == {"yes"}
