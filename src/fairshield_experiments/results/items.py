@@ -6,7 +6,7 @@ Tables come first; figures join ``ITEMS`` here.
 from __future__ import annotations
 
 from fairshield_experiments.results.parts import Item
-from fairshield_experiments.results.tables import models, more, paper
+from fairshield_experiments.results.tables import claims, models, more, paper
 
 TABLES: tuple[Item, ...] = (
     Item(
@@ -44,6 +44,12 @@ TABLES: tuple[Item, ...] = (
         title="Time and memory of a synthesis",
         needs=("resources",),
         make=models.resources,
+    ),
+    Item(
+        name="table-claims",
+        title="What the paper says in words",
+        needs=("finite", "periodic"),
+        make=claims.claims,
     ),
     Item(
         name="table-guaranteed",

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ _SIGNS = {"agrees": "✓", "close": "≈", "differs": "✗", "not run": "○"}
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _LONG, _OFTEN = 120, 3
-"""From how many letters on, and in how many places, a sentence is told once for all of them."""
+"""A sentence is told once for at least so many places; if its numbers differ, if it is so long."""
 
 
 @dataclass(frozen=True)
@@ -110,16 +111,22 @@ def accounts(products: Mapping[Item, Product]) -> list[Account]:
 
 
 def _account(item: Item, checks: list[Check]) -> Account:
-    """Long sentences that return, but for their numbers, are told once and named by a letter."""
+    """Sentences that return are told once, named by a letter; long ones even if numbers differ."""
     sentences = [_SENTENCE.split(check.account) if check.account else [] for check in checks]
-    counts = Counter(_pattern(sentence) for own in sentences for sentence in own)
+    texts: dict[str, set[str]] = {}
+    for sentence in chain.from_iterable(sentences):
+        texts.setdefault(_pattern(sentence), set()).add(sentence)
+    counts = Counter(map(_pattern, chain.from_iterable(sentences)))
     shared = [
-        pattern for pattern, n in counts.most_common() if n >= _OFTEN and len(pattern) >= _LONG
+        pattern
+        for pattern, n in counts.most_common()
+        if n >= _OFTEN and (len(texts[pattern]) == 1 or len(pattern) >= _LONG)
     ]
     letters = {pattern: _letter(i) for i, pattern in enumerate(shared)}
+    told = {p: next(iter(texts[p])) if len(texts[p]) == 1 else p for p in shared}
     return Account(
         item,
-        tuple((letters[p], _told(p, sentences), counts[p]) for p in shared),
+        tuple((letters[p], told[p], counts[p]) for p in shared),
         tuple(
             (
                 check,
@@ -139,12 +146,6 @@ def _letter(i: int) -> str:
     return f"{'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[i % 26]}{i // 26 or ''}"
 
 
-def _told(pattern: str, sentences: Iterable[Iterable[str]]) -> str:
-    """The sentence itself if it is always the same, else its pattern."""
-    texts = {sentence for own in sentences for sentence in own if _pattern(sentence) == pattern}
-    return texts.pop() if len(texts) == 1 else pattern
-
-
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("fairshield_experiments.results", "templates"),
@@ -160,6 +161,8 @@ def _environment() -> Environment:
         share=_share_text,
         picture=picture_uri,
         numeric=numeric_columns,
+        finite_sentences=_finite_sentences,
+        periodic_sentences=_periodic_sentences,
         convention=lambda name: look.CONVENTIONS.get(name, name) or "–",
     )
     environment.globals["signs"] = _SIGNS
@@ -201,6 +204,36 @@ def _periodic_headlines(results: Results) -> list[Headline]:
         for part in [select(runs, property=prop, undefined=undefined, shield=shield)]
         if len(part)
     ]
+
+
+def _by_convention(headlines: Iterable[Headline]) -> dict[str, list[Headline]]:
+    groups: dict[str, list[Headline]] = {}
+    for headline in headlines:
+        if headline.without is not None:
+            groups.setdefault(headline.convention, []).append(headline)
+    return groups
+
+
+def _finite_sentences(headlines: Iterable[Headline]) -> str:
+    """What FinHzn does to unfair windows, under each convention."""
+    sentences = []
+    for convention, rows in _by_convention(headlines).items():
+        without = " and ".join(f"{r.without[0]:.1f} % ({r.what})" for r in rows if r.without)
+        after = " and ".join(f"{r.with_shield[0]:.1f} %" for r in rows if r.with_shield)
+        sentences.append(
+            f"Where an empty group counts as {convention}, {without} of the windows ended unfair "
+            f"without a shield, and {after} with FinHzn."
+        )
+    return " ".join(sentences) or "The FinHzn experiment was not run."
+
+
+def _periodic_sentences(headlines: Iterable[Headline]) -> str:
+    """How often the periodic shields were fair throughout, under each convention."""
+    sentences = []
+    for convention, rows in _by_convention(headlines).items():
+        shares = "; ".join(f"{r.what} {r.with_shield[0]:.1f} %" for r in rows if r.with_shield)
+        sentences.append(f"Periodic runs fair at every period end ({convention}): {shares}.")
+    return " ".join(sentences) or "The periodic experiment was not run."
 
 
 def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:

@@ -5,13 +5,20 @@ from dataclasses import replace
 import frames
 import pytest
 
-from fairshield_experiments.results.parts import Results
+from fairshield_experiments.results.items import ITEMS
+from fairshield_experiments.results.parts import Product, Results
 
 
 @pytest.fixture(scope="session")
 def complete() -> Results:
     """Rows of every experiment."""
     return frames.results()
+
+
+@pytest.fixture(scope="session")
+def products(complete: Results) -> dict[str, Product]:
+    """Every item by name, made of complete results."""
+    return {item.name: item.make(complete) for item in ITEMS}
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from fairshield_experiments.results.accounts import NO_REASON, account
 from fairshield_experiments.results.checks import unexplained
-from fairshield_experiments.results.items import ITEMS
 from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS
-from fairshield_experiments.results.parts import Check, Results
+from fairshield_experiments.results.parts import Check, Product
 from fairshield_experiments.results.published import FILES, Published, published
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.verdicts import verdict
@@ -28,8 +27,8 @@ def everything() -> tuple[Published, ...]:
 
 
 @pytest.fixture(scope="module")
-def checks(complete: Results) -> tuple[Check, ...]:
-    return tuple(check for item in ITEMS for check in item.make(complete).checks)
+def checks(products: dict[str, Product]) -> tuple[Check, ...]:
+    return tuple(check for product in products.values() for check in product.checks)
 
 
 def test_a_published_number_is_named_once_per_source() -> None:

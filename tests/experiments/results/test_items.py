@@ -11,7 +11,8 @@ import pytest
 
 from fairshield_experiments.results.items import ITEMS
 from fairshield_experiments.results.parts import Item, Product, Results
-from fairshield_experiments.results.tables import more
+from fairshield_experiments.results.published import FILES
+from fairshield_experiments.results.tables import claims, more
 
 EXPERIMENTS = {
     *("datasets", "models", "finite", "periodic", "paths", "resources"),
@@ -28,9 +29,9 @@ def well_formed(product: Product) -> bool:
     )
 
 
-def test_items_and_their_tables_have_names_of_their_own(complete: Results) -> None:
+def test_items_and_their_tables_have_names_of_their_own(products: dict[str, Product]) -> None:
     names = [item.name for item in ITEMS]
-    tables = [table.name for item in ITEMS for table in item.make(complete).tables]
+    tables = [table.name for product in products.values() for table in product.tables]
     assert len(set(names)) == len(names)
     assert len(set(tables)) == len(tables)
     assert all("." not in name and "/" not in name for name in (*names, *tables))
@@ -38,12 +39,13 @@ def test_items_and_their_tables_have_names_of_their_own(complete: Results) -> No
 
 
 @items
-def test_complete_results_give_complete_tables(item: Item, complete: Results) -> None:
-    product = item.make(complete)
+def test_complete_results_give_complete_tables(item: Item, products: dict[str, Product]) -> None:
+    product = products[item.name]
     assert well_formed(product)
     assert all(table.rows for table in product.tables)
     assert all(table.markdown() and table.latex() and table.html() for table in product.tables)
-    assert bool(product.checks) == item.published
+    assert bool(product.checks) == (item.name in FILES)
+    assert item.published or not product.checks
 
 
 @items
@@ -159,3 +161,20 @@ def test_methods_are_compared_on_the_same_windows_only(small: Results) -> None:
     lost = (runs["shield"] == "threshold-optimizer") & (runs["run"] == 0)
     table = more.baselines(replace(small, runs=runs[~lost])).tables[0]
     assert len({row[4] for row in table.rows if row[2] != "all"}) == 1
+
+
+def test_claims_are_read_off_the_runs(small: Results) -> None:
+    runs = small.runs
+    shielded = runs["shield"] == "finite-horizon"
+    fair = replace(small, runs=runs.assign(fair=runs["fair"] | shielded))
+
+    def verdicts(results: Results, words: str) -> set[str]:
+        rows = claims.claims(results).tables[0].rows
+        return {row[-1] for row in rows if row[0].startswith(words)}
+
+    always = "With FinHzn every run is fair"
+    assert verdicts(fair, always) == {"yes"}
+    assert verdicts(replace(small, runs=runs.assign(fair=False)), always) == {"no"}
+    assert verdicts(frames.empty(), always) == {"–"}
+    cheaper = runs.assign(correct=runs["correct_unshielded"] - (runs["bound"] == 0.05))
+    assert verdicts(replace(small, runs=cheaper), "A tighter bound") == {"yes"}

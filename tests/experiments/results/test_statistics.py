@@ -87,10 +87,13 @@ def test_errors_are_those_of_repeating_the_experiment(name: str, tolerance: floa
     spread = np.std([f.value for f in found])
     expected = math.sqrt(np.mean([f.error**2 for f in found]))
     assert expected == pytest.approx(spread, rel=tolerance)
-    rows = draw(rng)
-    naive = rows["x"].std() / math.sqrt(len(rows))
-    if name == "mean":
-        assert abs(naive / spread - 1) > tolerance
+
+
+def test_runs_of_the_same_people_are_not_independent() -> None:
+    rows = draw(np.random.default_rng(5)).query("environment == '2'")
+    found = statistics.mean(rows, "x")
+    assert found is not None
+    assert found.error > 1.5 * rows["x"].std() / math.sqrt(len(rows))
 
 
 @given(values, st.floats(0, 1))

@@ -69,11 +69,11 @@ def _draw_distribution(axes: Axes, rows: pd.DataFrame) -> None:
     unfair = [100 * (1 - rows[name].astype(float).mean()) for name in ("fair_unshielded", "fair")]
     text = f"unfair: {unfair[0]:.1f} % without,\n{unfair[1]:.1f} % with shield"
     text += f"\n{len(rows):,} windows"
-    axes.text(0.98, 0.96, text, transform=axes.transAxes, ha="right", va="top")
+    axes.text(0.98, 0.96, text, transform=axes.transAxes, ha="right", va="top", in_layout=False)
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """Least squares: ``loss = slope * cost + start``."""
 
     n: int
@@ -83,7 +83,7 @@ class _Line:
     explained: float
 
 
-def _fit(cost: np.ndarray[Any, Any], loss: np.ndarray[Any, Any]) -> _Line | None:
+def fit(cost: np.ndarray[Any, Any], loss: np.ndarray[Any, Any]) -> Line | None:
     r"""The line through the runs and the standard error of its slope.
 
     .. math::
@@ -100,7 +100,7 @@ def _fit(cost: np.ndarray[Any, Any], loss: np.ndarray[Any, Any]) -> _Line | None
     rest = max(s_yy - slope * s_xy, 0.0)
     error = np.sqrt(rest / (x.size - 2) / s_xx)
     explained = 1 - rest / s_yy if s_yy > 0 else float("nan")
-    return _Line(x.size, float(slope), float(y.mean() - slope * x.mean()), float(error), explained)
+    return Line(x.size, float(slope), float(y.mean() - slope * x.mean()), float(error), explained)
 
 
 _COSTS = {
@@ -163,7 +163,7 @@ def _draw_regression(axes: Axes, runs: pd.DataFrame, cost: str) -> None:
         if not np.isfinite(y).any():
             continue
         axes.plot(x, y, kind.marker, ms=2.2, mew=0, color=kind.colour, alpha=0.35, rasterized=True)
-        line = _fit(x, y)
+        line = fit(x, y)
         if line is None:
             lines.append((f"{kind.name[4:]}: no slope", kind))
             continue
@@ -177,6 +177,7 @@ def _draw_regression(axes: Axes, runs: pd.DataFrame, cost: str) -> None:
     axes.set_ylim(low, high + (high - low) * 0.45)  # room for the slopes above the points
     text = "\n".join(text for text, _ in lines)
     axes.text(0.03, 0.99, text, transform=axes.transAxes, ha="left", va="top", linespacing=1.05,
+              in_layout=False,
               bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1})  # fmt: skip
 
 
@@ -187,7 +188,7 @@ def _slopes(runs: pd.DataFrame) -> Table:
         prop, undefined, environment, bound = key
         cells = []
         for cost in _COSTS:
-            line = _fit(part[cost].to_numpy(float), part["loss"].to_numpy(float))
+            line = fit(part[cost].to_numpy(float), part["loss"].to_numpy(float))
             cells += (
                 [f"{look.number(line.slope, 3)} ± {line.error:.3f}", f"{line.explained:.2f}"]
                 if line else ["–", "–"]

@@ -127,7 +127,7 @@ def say(axes: Axes, text: str = "not run") -> None:
     axes.tick_params(left=False, labelleft=False)
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color="#595959",
-        style="italic",
+        style="italic", in_layout=False,
     )  # fmt: skip
 
 
@@ -142,8 +142,10 @@ def legend_above(drawing: Drawing, handles: Sequence[Any], columns: int | None =
 
 def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     """The figure with its layout settled, so that every file of it shows the same."""
-    for _ in range(2):  # ticks may change with the first layout, and with them the room they need
-        drawing.draw_without_rendering()
+    engine = drawing.get_layout_engine()
+    if engine is not None:
+        for _ in range(2):  # ticks may change with the first, and with them the room they need
+            engine.execute(drawing)
     drawing.set_layout_engine("none")
     return Figure(name, title, caption, drawing)
 

@@ -94,7 +94,15 @@ def _draw_paths(axes: Axes, paths: pd.DataFrame, every: int) -> None:
     top = max(3 * bound, 1.1 * float(later) if np.isfinite(later) else 0.0)
     axes.set_ylim(-top if signed else 0, top)
     axes.set_xlim(0, last * 1.02)
-    axes.text(0.99, 0.97, f"κ = {bound:g}", transform=axes.transAxes, ha="right", va="top")
+    axes.text(
+        0.99,
+        0.97,
+        f"κ = {bound:g}",
+        transform=axes.transAxes,
+        ha="right",
+        va="top",
+        in_layout=False,
+    )
 
 
 @LOOK
@@ -178,7 +186,7 @@ def _draw_periods(axes: Axes, rows: pd.DataFrame, shield: str, condition: str | 
     axes.set_ylim(0, top * 1.42)  # room for the text
     met = "" if condition is None else f", {len(runs):,} of {of:,} runs met it"
     text = f"fair at all ends: {100 * runs[fair].mean():.1f} %{met or f' of {of:,} runs'}"
-    axes.text(0.99, 0.98, text, transform=axes.transAxes, ha="right", va="top")
+    axes.text(0.99, 0.98, text, transform=axes.transAxes, ha="right", va="top", in_layout=False)
 
 
 @LOOK

@@ -91,8 +91,8 @@ def _draw_cells(
             face = colours(0.75 * scale(max(value, 0.0)))[:3]
             ink, text, hatch = _ink_on(face), look.number(value), ""
         axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fc=face, ec=look.GREY if hatch else
-                                 "white", hatch=hatch, lw=0.8))  # fmt: skip
-        axes.text(j, i, text, ha="center", va="center", color=ink)
+                                 "white", hatch=hatch, lw=0.8, in_layout=False))  # fmt: skip
+        axes.text(j, i, text, ha="center", va="center", color=ink, in_layout=False)
     axes.set_xlim(-0.5, means.shape[1] - 0.5)
     axes.set_ylim(means.shape[0] - 0.5, -0.5)
 

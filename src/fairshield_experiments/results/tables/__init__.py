@@ -1,5 +1,5 @@
 """The tables: each a pure function of the results.
 
 :mod:`.models` is about data and classifiers, :mod:`.paper` about the paper's simulations,
-:mod:`.more` about what the paper could not show.
+:mod:`.claims` about its words, :mod:`.more` about what the paper could not show.
 """
