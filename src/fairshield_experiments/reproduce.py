@@ -29,14 +29,15 @@ from fairshield_experiments.results.parts import Check, Item, Product, Results, 
 from fairshield_experiments.results.report import write_report
 from fairshield_experiments.sweep.cluster import Dask
 from fairshield_experiments.sweep.journal import FailedTask, Journal
-from fairshield_experiments.sweep.run import SweepReport, run_sweep
+from fairshield_experiments.sweep.run import run_sweep
 from fairshield_experiments.sweep.task import Task
 from fairshield_experiments.sweep.workers import Processes, Workers
 from fairshield_experiments.training import scored
 
 Progress = Callable[[str, int, int, float | None], None]
 """``progress(stage, done, total, seconds_left)``."""
-FRAMES = ("datasets", "metrics", "runs", "paths", "resources")
+SIMULATED = ("runs", "paths", "resources")
+FRAMES = ("datasets", "metrics", *SIMULATED)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,34 +145,24 @@ class _Gathered:
         """All but the data sets themselves."""
         plan = self._plan
         models: dict[tuple[str, str], Scored] = {}
-        trained: list[Task] = []
+        trained: list[str] = []
         if set(needs) - {"datasets", "resources"}:
             tasks = model_tasks(plan)
-            trained = list(tasks.values())
-            report = self._sweep("training", trained)
-            ready = {*report.finished, *report.resumed}
+            trained = self._sweep("training", list(tasks.values()))
             models = {
                 at: scored(datasets[at[0]], at[1], self._scores(task))
                 for at, task in tasks.items()
-                if task.key in ready
+                if task.key in trained
             }
-        simulated = run_tasks(needs, plan, models)
-        self._sweep("simulating", simulated)
-        keys = {
-            "metrics": trained,
-            "runs": simulated,
-            "paths": simulated,
-            "resources": simulated,
-        }
-        return {
-            name: self._journal.collect(name, [task.key for task in tasks])
-            for name, tasks in keys.items()
-        }
+        simulated = self._sweep("simulating", run_tasks(needs, plan, models))
+        frames = {name: self._journal.collect(name, simulated) for name in SIMULATED}
+        return frames | {"metrics": self._journal.collect("metrics", trained)}
 
     def _scores(self, task: Task) -> Any:
         return self._journal.collect("scores", [task.key])["score"].to_numpy()
 
-    def _sweep(self, stage: str, tasks: Sequence[Task]) -> SweepReport:
+    def _sweep(self, stage: str, tasks: Sequence[Task]) -> list[str]:
+        """Keys of the tasks that are done, in their order."""
         begin = perf_counter()
         report = run_sweep(
             perform, tasks, self._journal, self._workers,
@@ -179,7 +170,8 @@ class _Gathered:
         )  # fmt: skip
         self.failures += report.failures
         self.seconds[stage] = round(perf_counter() - begin, 1)
-        return report
+        done = {*report.finished, *report.resumed}
+        return [task.key for task in tasks if task.key in done]
 
 
 def _failures(failed: Sequence[FailedTask], output: Path) -> pd.DataFrame:

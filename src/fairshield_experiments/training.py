@@ -38,18 +38,9 @@ class Trained:
     metrics: Mapping[str, Metric]
     seconds: float
 
-    def people(self, rows: NDArray[np.intp]) -> People:
-        """Some of the people, as a simulation sees them."""
-        return _people(self.dataset, self.scores, rows)
-
     def scored(self) -> Scored:
-        """The training part, and everybody else: test and validation parts together."""
-        return Scored(
-            environment=self.dataset.name,
-            learner=self.learner,
-            training=self.people(self.split.train),
-            held_out=self.people(np.concatenate((self.split.test, self.split.validation))),
-        )
+        """The people as a simulation sees them."""
+        return scored(self.dataset, self.learner, self.scores, self.split)
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the frame ``metrics``."""
@@ -108,6 +99,19 @@ def train(
         scores=scores,
         metrics=measure(_people(dataset, scores, split.test)),
         seconds=seconds,
+    )
+
+
+def scored(
+    dataset: Dataset, learner: str, scores: NDArray[np.float64], split: Split | None = None
+) -> Scored:
+    """The training part, and everybody else: test and validation parts together."""
+    split = make_split(dataset) if split is None else split
+    return Scored(
+        environment=dataset.name,
+        learner=learner,
+        training=_people(dataset, scores, split.train),
+        held_out=_people(dataset, scores, split.held_out),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from made_up import scored
@@ -113,9 +114,9 @@ def test_without_a_model_only_its_own_settings_are_left_out() -> None:
         ({"learners": ["ERM", "ERM"]}, "repeated learner 'ERM'"),
     ],
 )
-def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, list[str]], sentence: str) -> None:
+def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(fs.InvalidValueError, match=sentence):
-        make_plan(**wrong)  # type: ignore[arg-type]
+        make_plan(**wrong)
 
 
 def test_a_plan_has_the_paper_s_learners_and_one_s_own() -> None:

@@ -76,9 +76,7 @@ def test_runs_depend_on_environment_and_seed_alone() -> None:
 
 
 def test_a_run_longer_than_the_population_is_refused() -> None:
-    with pytest.raises(
-        fs.InvalidValueError, match=r"12 decisions .* 11 held-out people"
-    ):
+    with pytest.raises(fs.InvalidValueError, match=r"12 decisions .* 11 held-out people"):
         draw(setting(), 11)
 
 

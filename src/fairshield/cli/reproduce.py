@@ -19,9 +19,10 @@ from fairshield.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     from fairshield_experiments.reproduce import Reproduction
+    from fairshield_experiments.results.parts import Verdict
 
 _FAILED = 1
-_VERDICTS = ("agrees", "close", "differs", "not run")
+_VERDICTS: tuple[Verdict, ...] = ("agrees", "close", "differs", "not run")
 
 
 @click.command(

@@ -1,10 +1,8 @@
-"""All items that can be made, in the order of the report.
-
-Tables come first; figures join ``ITEMS`` here.
-"""
+"""All items that can be made, in the order of the report: tables first."""
 
 from __future__ import annotations
 
+from fairshield_experiments.results.figures import FIGURES
 from fairshield_experiments.results.parts import Item
 from fairshield_experiments.results.tables import claims, models, more, paper
 
@@ -81,5 +79,4 @@ TABLES: tuple[Item, ...] = (
     ),
 )
 
-ITEMS: tuple[Item, ...] = TABLES
-"""Every item; figures are appended to the tables."""
+ITEMS: tuple[Item, ...] = (*TABLES, *FIGURES)
