@@ -7,6 +7,8 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from fairshield_experiments.results.names import LEARNERS
+
 SETTING = (
     "environment",
     "learner",
@@ -43,6 +45,12 @@ def select(frame: pd.DataFrame, **wanted: object) -> pd.DataFrame:
         else:
             keep &= (found == value).to_numpy(dtype=bool)
     return frame[keep]
+
+
+def learners(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The paper's learners, then others that the frame knows."""
+    found = set(frame["learner"]) if "learner" in frame else set()
+    return (*LEARNERS, *sorted(found.difference(LEARNERS)))
 
 
 def totals(runs: pd.DataFrame) -> pd.DataFrame:

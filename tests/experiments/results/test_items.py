@@ -12,7 +12,7 @@ import pytest
 from fairshield_experiments.results.items import ITEMS
 from fairshield_experiments.results.parts import Item, Product, Results
 from fairshield_experiments.results.published import FILES
-from fairshield_experiments.results.tables import claims, more
+from fairshield_experiments.results.tables import claims, models, more, paper
 
 EXPERIMENTS = {
     *("datasets", "models", "finite", "periodic", "paths", "resources"),
@@ -177,3 +177,17 @@ def test_claims_are_read_off_the_runs(small: Results) -> None:
     assert verdicts(frames.empty(), always) == {"–"}
     cheaper = runs.assign(correct=runs["correct_unshielded"] - (runs["bound"] == 0.05))
     assert verdicts(replace(small, runs=cheaper), "A tighter bound") == {"yes"}
+
+
+def test_learners_of_ones_own_are_shown_and_not_pooled(small: Results) -> None:
+    mine = small.runs[small.runs["learner"] == "PR"].assign(learner="Mine", fair=False)
+    metrics = small.metrics[small.metrics["learner"] == "PR"].assign(learner="Mine")
+    more_runs = replace(
+        small,
+        runs=pd.concat([small.runs, mine], ignore_index=True),
+        metrics=pd.concat([small.metrics, metrics], ignore_index=True),
+    )
+    assert paper.fairness(more_runs).tables == paper.fairness(small).tables
+    columns = paper.utility(more_runs).tables[0].columns
+    assert columns[-2:] == ("FinHzn, PR", "FinHzn, Mine")
+    assert any(row[1] == "Mine" for row in models.performance(more_runs).tables[0].rows)

@@ -20,7 +20,7 @@ from fairshield_experiments.results.names import (
 )
 from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.published import Published, published
-from fairshield_experiments.results.rows import SETTING, select, totals
+from fairshield_experiments.results.rows import SETTING, learners, select, totals
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.tables.models import metric
 
@@ -28,8 +28,13 @@ PERIODIC = ("static-fair", "static-bounded", "inactive", "dynamic")
 
 
 def windows(results: Results, **wanted: object) -> pd.DataFrame:
-    """Runs of the finite-horizon shield with the paper's input model."""
-    defaults = {"shield": "finite-horizon", "inputs": "agnostic", "min_support": 0}
+    """Runs of the finite-horizon shield with the paper's learners and input model."""
+    defaults = {
+        "shield": "finite-horizon",
+        "learner": LEARNERS,
+        "inputs": "agnostic",
+        "min_support": 0,
+    }
     return totals(select(results.runs, **{**defaults, **wanted}))
 
 
@@ -195,7 +200,8 @@ class _Losses:
 
 def utility(results: Results) -> Product:
     """Relative utility loss by environment, learner and shield, a table per bound."""
-    losses = _Losses(pd.concat([windows(results), periods(results)], ignore_index=True))
+    finite = windows(results, learner=learners(results.runs))
+    losses = _Losses(pd.concat([finite, periods(results)], ignore_index=True))
 
     def find(number: Published, undefined: Undefined) -> Finding:
         # The paper's text has Dynamic go inactive where its assumption fails.
@@ -234,7 +240,7 @@ def _model_note(results: Results, number: Published) -> tuple[str, ...]:
 
 
 def _utility_table(losses: _Losses, bound: float) -> Table:
-    columns = [("finite-horizon", learner) for learner in LEARNERS]
+    columns = [("finite-horizon", learner) for learner in learners(losses.frame)]
     if bound in PERIODIC_BOUNDS:
         columns += [(shield, "ERM") for shield in PERIODIC]
     frame = select(losses.frame, bound=bound)
@@ -258,8 +264,10 @@ def _utility_table(losses: _Losses, bound: float) -> Table:
         title=f"Relative utility loss (%), κ = {bound:g}",
         columns=(
             *("property", "no relevant people", "environment"),
-            *(f"FinHzn, {learner}" for learner in LEARNERS),
-            *(SHIELDS[shield] for shield, _ in columns[len(LEARNERS) :]),
+            *(
+                f"FinHzn, {learner}" if shield == "finite-horizon" else SHIELDS[shield]
+                for shield, learner in columns
+            ),
         ),
         rows=tuple(rows),
         n_keys=3,
