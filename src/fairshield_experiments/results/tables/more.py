@@ -17,7 +17,7 @@ from fairshield_experiments.results.names import (
 from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.rows import learners, paired, select, totals
 from fairshield_experiments.results.statistics import Estimate
-from fairshield_experiments.results.tables.paper import (
+from fairshield_experiments.results.tables.shared import (
     PERIODIC,
     convention,
     left_out,
