@@ -22,6 +22,7 @@ from fairshield_experiments.experiments import (
     run_tasks,
     versions,
 )
+from fairshield_experiments.experiments import make_plan as make_plan
 from fairshield_experiments.people import Scored
 from fairshield_experiments.results.figures import save
 from fairshield_experiments.results.items import ITEMS

@@ -282,10 +282,20 @@ def test_items_are_listed() -> None:
     assert all(item.name in done.stdout for item in ITEMS)
 
 
+NO_TORCH = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
 def test_without_torch_it_says_which_extra_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\nsys.modules['torch'] = None\n", encoding="utf-8"
-    )
+    (tmp_path / "sitecustomize.py").write_text(NO_TORCH, encoding="utf-8")
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     plain = [sys.executable, "-m", "fairshield", "reproduce", "table-performance"]
     done = subprocess.run(
