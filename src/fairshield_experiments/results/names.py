@@ -17,6 +17,7 @@ ENVIRONMENTS = {
 }
 
 LEARNERS = ("ERM", "DiffDP", "HSIC", "LAFTR", "PR")
+"""The paper's; others may have been run, and come after them."""
 
 METRICS = {
     "accuracy": "accuracy",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
+
+from fairshield_experiments.results.names import LEARNERS
 
 SETTING = (
     "environment",
@@ -18,6 +21,7 @@ SETTING = (
     "period_length",
     "periods",
 )
+_NAMES = ("environment", "learner", "property", "undefined", "shield", "inputs")
 _FLAGS = ("fair", "fair_unshielded", "condition", "condition_published")
 _COUNTS = ("correct", "correct_unshielded", "overruled", "cost", "margin")
 _AT_THE_END = ("bias", "bias_unshielded", "n_a", "n_b")
@@ -31,15 +35,22 @@ def select(frame: pd.DataFrame, **wanted: object) -> pd.DataFrame:
     """
     if any(column not in frame for column in wanted):
         return frame.iloc[:0]
+    keep = np.ones(len(frame), dtype=bool)
     for column, value in wanted.items():
         found = frame[column]
         if column == "bound":
             found = found.astype(float).round(6)
         if isinstance(value, Collection) and not isinstance(value, str):
-            frame = frame[found.isin(list(value))]
+            keep &= found.isin(list(value)).to_numpy(dtype=bool)
         else:
-            frame = frame[found == value]
-    return frame
+            keep &= (found == value).to_numpy(dtype=bool)
+    return frame[keep]
+
+
+def learners(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The paper's learners, then others that the frame knows."""
+    found = set(frame["learner"]) if "learner" in frame else set()
+    return (*LEARNERS, *sorted(found.difference(LEARNERS)))
 
 
 def totals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +76,8 @@ def totals(runs: pd.DataFrame) -> pd.DataFrame:
     last = ordered.drop_duplicates(keys, keep="last").set_index(keys)[list(_AT_THE_END)]
     total = total.join(last, on=keys)
     total = total[total["period"] == total["periods"]].reset_index(drop=True)
-    return _derived(total)
+    # Categories are compared as integers: tables select thousands of times.
+    return _derived(total.astype(dict.fromkeys(_NAMES, "category")))
 
 
 def _derived(total: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from fairshield_experiments.results.names import (
 from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.rows import select
 from fairshield_experiments.results.statistics import Estimate
-from fairshield_experiments.results.tables.paper import (
+from fairshield_experiments.results.tables.shared import (
     convention,
     periods,
     windows,

@@ -8,10 +8,10 @@ import pandas as pd
 
 from fairshield_experiments.results import cells
 from fairshield_experiments.results.checks import NOT_RUN, Finding, compare
-from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS, PROPERTIES
+from fairshield_experiments.results.names import ENVIRONMENTS, METRICS, PROPERTIES
 from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.published import Published, published
-from fairshield_experiments.results.rows import select
+from fairshield_experiments.results.rows import learners, select
 from fairshield_experiments.results.statistics import Estimate
 
 _SHARES = {"y0": "y = 0 (%)", "y1": "y = 1 (%)", "ga": "group a (%)", "gb": "group b (%)"}
@@ -94,7 +94,7 @@ def _performance(results: Results, dataset: str, title: str) -> Table:
                 *(cells.estimate(metric(results, name, learner, m), 1) for m in METRICS),
             )
             for name, attribute in environments.items()
-            for learner in LEARNERS
+            for learner in learners(results.metrics)
         ),
         n_keys=2,
         note="Standard errors are those of the choice of test people; each classifier was trained "

@@ -15,9 +15,9 @@ from fairshield_experiments.results.names import (
     UNDEFINED,
 )
 from fairshield_experiments.results.parts import Product, Results, Table
-from fairshield_experiments.results.rows import paired, select, totals
+from fairshield_experiments.results.rows import learners, paired, select, totals
 from fairshield_experiments.results.statistics import Estimate
-from fairshield_experiments.results.tables.paper import (
+from fairshield_experiments.results.tables.shared import (
     PERIODIC,
     convention,
     left_out,
@@ -196,7 +196,7 @@ def _least_loss(where: str, compared: Mapping[str, pd.DataFrame]) -> str:
 
 def support(results: Results) -> Product:
     """What it saves to ask for fairness only once both groups have enough people."""
-    plain = windows(results)
+    plain = windows(results, learner=learners(results.runs))
     asked = totals(select(results.runs, shield="finite-horizon", inputs="agnostic"))
     asked = asked[asked["min_support"].astype(float) > 0]
     plain, asked = _common([plain, asked], SAME_PEOPLE)

@@ -20,54 +20,18 @@ from fairshield_experiments.results.names import (
 )
 from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.published import Published, published
-from fairshield_experiments.results.rows import SETTING, select, totals
+from fairshield_experiments.results.rows import SETTING, learners, select
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.tables.models import metric
-
-PERIODIC = ("static-fair", "static-bounded", "inactive", "dynamic")
-
-
-def windows(results: Results, **wanted: object) -> pd.DataFrame:
-    """Runs of the finite-horizon shield with the paper's input model."""
-    defaults = {"shield": "finite-horizon", "inputs": "agnostic", "min_support": 0}
-    return totals(select(results.runs, **{**defaults, **wanted}))
-
-
-def periods(results: Results, **wanted: object) -> pd.DataFrame:
-    """Runs of the paper's periodic shields with ERM and the paper's input model."""
-    defaults = {
-        "shield": PERIODIC,
-        "learner": "ERM",
-        "inputs": "agnostic",
-        "min_support": 0,
-        "bound": PERIODIC_BOUNDS,
-    }
-    return totals(select(results.runs, **{**defaults, **wanted}))
-
-
-def missing(frame: pd.DataFrame, expected: int, *columns: str) -> str:
-    """A sentence on the combinations of ``columns`` of which nothing was run."""
-    found = len(frame[list(columns)].drop_duplicates())
-    if found in (0, expected):
-        return ""
-    return f"Nothing was run for {expected - found} of {expected} pairs of {' and '.join(columns)}."
-
-
-def left_out(frame: pd.DataFrame) -> str:
-    """A sentence on runs whose utility loss is undefined."""
-    count = int(frame["loss"].isna().sum())
-    return f"{count} runs without a correct unshielded decision are left out." if count else ""
-
-
-def convention(undefined: str) -> str:
-    """What a group without relevant people counts as, for people."""
-    return {str(name): words for name, words in UNDEFINED.items()}.get(undefined, undefined)
-
-
-def sentences(*parts: str) -> str:
-    """Those that say something, one after the other."""
-    return " ".join(filter(None, parts))
-
+from fairshield_experiments.results.tables.shared import (
+    PERIODIC,
+    convention,
+    left_out,
+    missing,
+    periods,
+    sentences,
+    windows,
+)
 
 # ----------------------------------------------------------------------------------- fairness
 
@@ -195,7 +159,8 @@ class _Losses:
 
 def utility(results: Results) -> Product:
     """Relative utility loss by environment, learner and shield, a table per bound."""
-    losses = _Losses(pd.concat([windows(results), periods(results)], ignore_index=True))
+    finite = windows(results, learner=learners(results.runs))
+    losses = _Losses(pd.concat([finite, periods(results)], ignore_index=True))
 
     def find(number: Published, undefined: Undefined) -> Finding:
         # The paper's text has Dynamic go inactive where its assumption fails.
@@ -234,7 +199,7 @@ def _model_note(results: Results, number: Published) -> tuple[str, ...]:
 
 
 def _utility_table(losses: _Losses, bound: float) -> Table:
-    columns = [("finite-horizon", learner) for learner in LEARNERS]
+    columns = [("finite-horizon", learner) for learner in learners(losses.frame)]
     if bound in PERIODIC_BOUNDS:
         columns += [(shield, "ERM") for shield in PERIODIC]
     frame = select(losses.frame, bound=bound)
@@ -258,8 +223,10 @@ def _utility_table(losses: _Losses, bound: float) -> Table:
         title=f"Relative utility loss (%), κ = {bound:g}",
         columns=(
             *("property", "no relevant people", "environment"),
-            *(f"FinHzn, {learner}" for learner in LEARNERS),
-            *(SHIELDS[shield] for shield, _ in columns[len(LEARNERS) :]),
+            *(
+                f"FinHzn, {learner}" if shield == "finite-horizon" else SHIELDS[shield]
+                for shield, learner in columns
+            ),
         ),
         rows=tuple(rows),
         n_keys=3,
