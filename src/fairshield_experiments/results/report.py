@@ -228,12 +228,19 @@ def _finite_sentences(headlines: Iterable[Headline]) -> str:
 
 
 def _periodic_sentences(headlines: Iterable[Headline]) -> str:
-    """How often the periodic shields were fair throughout, under each convention."""
-    sentences = []
+    """How often each periodic shield was fair throughout, under the first convention."""
     for convention, rows in _by_convention(headlines).items():
-        shares = "; ".join(f"{r.what} {r.with_shield[0]:.1f} %" for r in rows if r.with_shield)
-        sentences.append(f"Periodic runs fair at every period end ({convention}): {shares}.")
-    return " ".join(sentences) or "The periodic experiment was not run."
+        shares: dict[str, list[str]] = {}
+        for row in rows:
+            if row.with_shield is not None:
+                prop, shield = row.what.split(", ", 1)
+                shares.setdefault(shield, []).append(f"{row.with_shield[0]:.1f} % ({prop})")
+        told = "; ".join(f"{shield} {' and '.join(found)}" for shield, found in shares.items())
+        return (
+            "Of the runs with a periodic shield, so many were fair at the end of every period "
+            f"({convention}): {told}."
+        )
+    return "The periodic experiment was not run."
 
 
 def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:
@@ -283,9 +290,8 @@ def difference_text(check: Check) -> str:
     """Ours minus published, with its sign."""
     if check.ours is None:
         return "–"
-    # Both are printed in few digits: what is left of them in the difference is rounding.
-    difference = float(f"{check.ours - check.published:.3g}")
-    return f"+{number_text(difference)}" if difference > 0 else number_text(difference)
+    difference = check.ours - check.published
+    return f"{'+' if difference > 0 else ''}{number_text(difference)}"
 
 
 def _share_text(share: tuple[float, float, float] | None) -> str:

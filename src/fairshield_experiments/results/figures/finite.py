@@ -219,7 +219,7 @@ def environments(results: Results) -> Product:
 @LOOK
 def learners(results: Results) -> Product:
     """Box plots of utility loss by learner."""
-    runs = totals(finite(results))
+    runs = totals(finite(results, pooled=False))
     names = in_order(runs["learner"].unique(), LEARNERS)
     return _boxes(runs, "learner", names, names, "all environments")
 

@@ -119,7 +119,11 @@ def grid(
 ) -> tuple[Drawing, NDArray[np.object_]]:
     """A drawing of print width, ``height`` inches high, and its ``(n_rows, n_columns)`` panels."""
     drawing = Drawing(figsize=(WIDTH, height), layout="constrained")
-    return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
+    panels = drawing.subplots(n_rows, n_columns, squeeze=False, **options)
+    for axes in panels.flat:
+        # As many ticks whatever the size: else labels grow after room was made for them.
+        axes.locator_params(nbins=5)
+    return drawing, panels
 
 
 def say(axes: Axes, text: str = "not run") -> None:
@@ -144,8 +148,7 @@ def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     """The figure with its layout settled, so that every file of it shows the same."""
     engine = drawing.get_layout_engine()
     if engine is not None:
-        for _ in range(2):  # ticks may change with the first, and with them the room they need
-            engine.execute(drawing)
+        engine.execute(drawing)
     drawing.set_layout_engine("none")
     return Figure(name, title, caption, drawing)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairshield_experiments.results.names import UNDEFINED
+from fairshield_experiments.results.names import LEARNERS, UNDEFINED
 from fairshield_experiments.results.parts import Results
 from fairshield_experiments.results.rows import COLUMNS, SETTING, select
 from fairshield_experiments.results.statistics import Estimate, wilson
@@ -35,9 +35,10 @@ def run_rows(results: Results) -> pd.DataFrame:
     return rows.dropna(subset=["correct", "correct_unshielded"])
 
 
-def finite(results: Results) -> pd.DataFrame:
-    """Rows behind the paper's FinHzn figures."""
-    return select(run_rows(results), shield="finite-horizon", inputs="agnostic", min_support=0)
+def finite(results: Results, *, pooled: bool = True) -> pd.DataFrame:
+    """Rows behind the paper's FinHzn figures; ``pooled``: of the paper's learners only."""
+    rows = select(run_rows(results), shield="finite-horizon", inputs="agnostic", min_support=0)
+    return select(rows, learner=LEARNERS) if pooled else rows
 
 
 def periodic(results: Results, shields: Sequence[str] = PERIODIC) -> pd.DataFrame:

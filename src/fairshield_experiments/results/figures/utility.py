@@ -33,7 +33,9 @@ _SHORT = {"dynamic": "Dynamic\n(effort)", "inactive": "Dynamic\n(inactive)"}
 @LOOK
 def utility(results: Results) -> Product:
     """Utility loss by environment and learner (FinHzn) or periodic shield (ERM)."""
-    runs = pd.concat([totals(finite(results)), totals(periodic(results))], ignore_index=True)
+    runs = pd.concat(
+        [totals(finite(results, pooled=False)), totals(periodic(results))], ignore_index=True
+    )
     return Product(figures=tuple(
         _heat_map(select(runs, undefined=undefined, bound=bound), undefined, bound)
         for undefined in conventions(runs)
