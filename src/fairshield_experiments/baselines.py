@@ -6,6 +6,7 @@ here.  Their decisions are random: each person of each run gets a draw of their 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,7 +33,10 @@ def simulate_baseline(settings: Sequence[Setting], scored: Scored) -> pd.DataFra
     """Rows of settings that differ in their bound alone and name a baseline for a shield."""
     first = settings[0]
     who = draw(first, len(scored.held_out))
-    accepted = BASELINES[first.shield](first, scored, who.reshape(-1)).reshape(who.shape)
+    with warnings.catch_warnings():
+        # What pandas will drop one day is between Fairlearn and pandas.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        accepted = BASELINES[first.shield](first, scored, who.reshape(-1)).reshape(who.shape)
     people = scored.held_out.take(who)
     frames = []
     for setting in settings:
