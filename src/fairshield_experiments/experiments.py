@@ -260,10 +260,9 @@ def _periodic(
 
 
 def _guaranteed(plan: Plan) -> Iterator[Setting]:
-    """Shields that need no condition; other input models at the first bound alone."""
+    """Shields that need no condition."""
     for inputs in plan.guaranteed_inputs:
-        bounds = plan.period_bounds[: None if inputs == "agnostic" else 1]
-        for setting in _periodic(plan, ("exact", "perpetual"), bounds, inputs=inputs):
+        for setting in _periodic(plan, ("exact", "perpetual"), inputs=inputs):
             # With outcomes, a policy for 500 decisions would take 44 GB, and hours.
             if setting.shield == "perpetual" or setting.kind == "demographic-parity":
                 yield setting

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,12 @@ def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     engine = drawing.get_layout_engine()
     if engine is not None:
         engine.execute(drawing)
-    drawing.set_layout_engine("none")
+    # With any engine, even one that does nothing, matplotlib would draw everything twice.
+    drawing.set_layout_engine(None)
     return Figure(name, title, caption, drawing)
 
 
+@lru_cache(maxsize=128)  # drawn once for its file and the report
 @LOOK
 def render(figure: Figure, kind: str) -> bytes:
     """The file's content, ``kind`` "svg" or "png": the same bytes for the same figure."""
