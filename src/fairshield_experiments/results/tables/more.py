@@ -85,8 +85,9 @@ def guaranteed(results: Results) -> Product:
         note=sentences(
             "All environments and bounds that were run; the last column pairs runs of the same "
             "people with the paper's Dynamic shield and input model. In brackets: 95 % confidence "
-            "bounds. Exact shields are not made for EqOpp over ten periods: with outcomes, a policy "
-            "for 500 decisions takes 44 GB.",
+            "bounds.",
+            "Exact shields are not made for EqOpp over ten periods: with outcomes, a policy for 500 "
+            "decisions takes 44 GB.",
             left_out(frame),
         ),
     )
