@@ -86,8 +86,8 @@ def guaranteed(results: Results) -> Product:
             "All environments and bounds that were run; the last column pairs runs of the same "
             "people with the paper's Dynamic shield and input model. In brackets: 95 % confidence "
             "bounds.",
-            "Exact shields are not made for EqOpp over ten periods: with outcomes, a policy for 500 "
-            "decisions takes 44 GB.",
+            "Exact shields are not made for EqOpp over ten periods: with outcomes, a policy for "
+            "500 decisions takes 44 GB.",
             left_out(frame),
         ),
     )
