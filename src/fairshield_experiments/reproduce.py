@@ -25,14 +25,14 @@ from fairshield_experiments.experiments import (
 from fairshield_experiments.experiments import make_plan as make_plan
 from fairshield_experiments.people import Scored
 from fairshield_experiments.results.figures import save
-from fairshield_experiments.results.items import ITEMS
+from fairshield_experiments.results.items import ITEMS, make_all
 from fairshield_experiments.results.parts import Check, Item, Product, Results, Verdict
 from fairshield_experiments.results.report import write_report
 from fairshield_experiments.sweep.cluster import Dask
 from fairshield_experiments.sweep.journal import FailedTask, Journal
 from fairshield_experiments.sweep.run import run_sweep
 from fairshield_experiments.sweep.task import Task
-from fairshield_experiments.sweep.workers import Processes, Workers
+from fairshield_experiments.sweep.workers import InProcess, Processes, Workers
 from fairshield_experiments.training import scored
 
 Progress = Callable[[str, int, int, float | None], None]
@@ -87,12 +87,16 @@ def chosen(names: Sequence[str]) -> tuple[Item, ...]:
 def make_workers(processes: int | None = None, scheduler: str | None = None) -> Workers:
     """Those of a Dask scheduler, or processes of this machine, by default one for each core."""
     if scheduler is None:
-        return Processes(processes or len(os.sched_getaffinity(0)))
+        return Processes(processes or _processors())
     if processes is not None:
         raise fs.InvalidValueError(
             f"{processes} processes and the scheduler {scheduler}: give one or the other"
         )
     return Dask(scheduler)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def reproduce(
@@ -125,7 +129,7 @@ def reproduce(
         failures=_failures(gathered.failures, output),
         facts=_facts(plan, workers, gathered.seconds) | dict(facts or {}),
     )
-    products = {item: item.make(results) for item in items}
+    products = make_all(items, results, 1 if isinstance(workers, InProcess) else _processors())
     made = Reproduction(folder=output, products=products, results=results)
     write(made)
     return made

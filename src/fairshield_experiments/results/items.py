@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from fairshield_experiments.results.figures import FIGURES
-from fairshield_experiments.results.parts import Item
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+from fairshield_experiments.results.figures import FIGURES, drawn
+from fairshield_experiments.results.parts import Item, Product, Results
 from fairshield_experiments.results.tables import claims, models, more, paper
 
 TABLES: tuple[Item, ...] = (
@@ -79,4 +84,34 @@ TABLES: tuple[Item, ...] = (
     ),
 )
 
+
 ITEMS: tuple[Item, ...] = (*TABLES, *FIGURES)
+
+
+def make(item: Item, results: Results) -> Product:
+    """The item, its figures drawn."""
+    product = item.make(results)
+    return replace(product, figures=tuple(map(drawn, product.figures)))
+
+
+def make_all(items: Sequence[Item], results: Results, processes: int) -> dict[Item, Product]:
+    """Items by themselves, in this process or in several, because drawing takes its time."""
+    if processes == 1 or len(items) == 1:
+        return {item: make(item, results) for item in items}
+    context = get_context("spawn")  # a fork would copy locks that other threads hold
+    with ProcessPoolExecutor(processes, context, _receive, (results,)) as pool:
+        made = pool.map(_make_received, [item.name for item in items])
+        return dict(zip(items, made, strict=True))
+
+
+_received: list[Results] = []
+"""In a process that makes items: what they are made of."""
+
+
+def _receive(results: Results) -> None:
+    _received.append(results)
+
+
+def _make_received(name: str) -> Product:
+    (item,) = (item for item in ITEMS if item.name == name)
+    return make(item, _received[0])

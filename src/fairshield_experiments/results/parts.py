@@ -78,12 +78,17 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture and what it shows."""
+    """A picture and what it shows.
+
+    ``files`` has its contents by kind, "svg" and "png"; with them the figure can do without its
+    drawing, and travel between processes.
+    """
 
     name: str
     title: str
     caption: str
-    drawing: Drawing
+    drawing: Drawing | None
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from fairshield_experiments.results.figures import (
     resources,
     utility,
 )
-from fairshield_experiments.results.figures.look import render, save
+from fairshield_experiments.results.figures.look import drawn, render, save
 
 FIGURES = (
     *utility.ITEMS,
@@ -20,4 +20,4 @@ FIGURES = (
 )
 """Items in the order of the report."""
 
-__all__ = ["FIGURES", "render", "save"]
+__all__ = ["FIGURES", "drawn", "render", "save"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,10 +154,17 @@ def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     return Figure(name, title, caption, drawing)
 
 
-@lru_cache(maxsize=128)  # drawn once for its file and the report
+def drawn(figure: Figure) -> Figure:
+    """The figure as its files."""
+    files = {kind: render(figure, kind) for kind in ("svg", "png")}
+    return replace(figure, drawing=None, files=files)
+
+
 @LOOK
 def render(figure: Figure, kind: str) -> bytes:
     """The file's content, ``kind`` "svg" or "png": the same bytes for the same figure."""
+    if figure.drawing is None:
+        return figure.files[kind]
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     with rc_context({"svg.hashsalt": figure.name}):
