@@ -56,7 +56,7 @@ class Reproduction:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many published numbers came out how."""
+        """How many published numbers came out how, each measured as it was published."""
         return sum((product.verdicts for product in self.products.values()), Counter())
 
     @property

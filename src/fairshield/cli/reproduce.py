@@ -19,10 +19,8 @@ from fairshield.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     from fairshield_experiments.reproduce import Reproduction
-    from fairshield_experiments.results.parts import Verdict
 
 _FAILED = 1
-_VERDICTS: tuple[Verdict, ...] = ("agrees", "close", "differs", "not run")
 
 
 @click.command(
@@ -175,6 +173,8 @@ def _minutes(seconds: float) -> str:
 
 def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
     """The summary; exit code 1 if something failed."""
+    from fairshield_experiments.results.parts import VERDICTS
+
     failures = made.results.failures.to_dict("records")
     if as_json:
         print_json(
@@ -183,19 +183,19 @@ def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
                 "items": [item.name for item in made.products],
                 "seconds": round(seconds, 1),
                 "runs": made.runs,
-                "checks": {verdict: made.verdicts[verdict] for verdict in _VERDICTS},
+                "checks": {verdict: made.verdicts[verdict] for verdict in VERDICTS},
                 "failures": failures,
             }
         )
     else:
         rows = [
-            (item.name, *(str(product.verdicts[verdict] or "") for verdict in _VERDICTS))
+            (item.name, *(str(product.verdicts[verdict] or "") for verdict in VERDICTS))
             for item, product in made.products.items()
         ]
-        print_table(("item", *_VERDICTS), rows)
+        print_table(("item", *VERDICTS), rows)
         click.echo(
             f"\n{number_of(made.runs, 'run')} in {_minutes(seconds)}; published numbers: "
-            + ", ".join(f"{made.verdicts[verdict]} {verdict}" for verdict in _VERDICTS)
+            + ", ".join(f"{made.verdicts[verdict]} {verdict}" for verdict in VERDICTS)
         )
         click.echo(f"Report: {made.report}")
         for failure in failures:

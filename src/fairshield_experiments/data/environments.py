@@ -53,7 +53,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     """The environment's row of the paper's table; shares are fractions.
 
     ``y0`` and ``y1`` are shares of the targets, ``ga`` and ``gb`` of the groups; ``parity`` is the
-    absolute difference of the groups' shares of target 1.
+    absolute difference of the groups' shares of target 1.  ``problems`` is not in the paper.
     """
     in_b = dataset.group == 1
     y1, gb = float(dataset.target.mean()), float(in_b.mean())
@@ -71,4 +71,5 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "ga": 1 - gb,
         "gb": gb,
         "parity": parity,
+        "problems": dataset.problems,
     }

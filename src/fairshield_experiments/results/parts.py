@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairshield_experiments.results import render
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-Verdict = Literal["agrees", "close", "differs", "not run"]
+Verdict = Literal["agrees", "close", "better", "differs", "not run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,6 +121,11 @@ class Check:
     unit: str = ""
     source: str = ""
 
+    @property
+    def like_for_like(self) -> bool:
+        """Whether ours was measured as the published number was."""
+        return self.undefined != "bias-0"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Product:
@@ -131,8 +137,8 @@ class Product:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many numbers came out how."""
-        return Counter(check.verdict for check in self.checks)
+        """How many published numbers came out how, each measured as it was published."""
+        return Counter(check.verdict for check in self.checks if check.like_for_like)
 
 
 @dataclass(frozen=True, kw_only=True)

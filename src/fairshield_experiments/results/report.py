@@ -23,6 +23,7 @@ from fairshield_experiments.results.figures import look, render
 from fairshield_experiments.results.figures.rows import conventions, finite, interval, periodic
 from fairshield_experiments.results.names import PROPERTIES
 from fairshield_experiments.results.parts import (
+    VERDICTS,
     Check,
     Figure,
     Item,
@@ -35,8 +36,7 @@ from fairshield_experiments.results.rows import select, totals
 
 LARGE = 400_000
 """Bytes from which on a picture is embedded as PNG instead of SVG."""
-VERDICTS: tuple[Verdict, ...] = ("agrees", "close", "differs", "not run")
-_SIGNS = {"agrees": "✓", "close": "≈", "differs": "✗", "not run": "○"}
+_SIGNS = {"agrees": "✓", "close": "≈", "better": "▼", "differs": "✗", "not run": "○"}
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _LONG, _OFTEN = 120, 3
@@ -80,13 +80,16 @@ def write_report(products: Mapping[Item, Product], results: Results, path: Path)
 def render_report(products: Mapping[Item, Product], results: Results) -> str:
     """The report as HTML text."""
     checks = [check for product in products.values() for check in product.checks]
-    counts = Counter(check.verdict for check in checks)
+    counts = sum((product.verdicts for product in products.values()), Counter[Verdict]())
+    text = Counter(check.verdict for check in checks if not check.like_for_like)
     return _environment().get_template("report.html.j2").render(
         products=products,
         published={item: made for item, made in products.items() if item.published},
         beyond={item: made for item, made in products.items() if not item.published},
         checks=checks,
         counts={verdict: counts[verdict] for verdict in VERDICTS},
+        text_counts={verdict: text[verdict] for verdict in VERDICTS},
+        problems=_problems(results.datasets),
         accounts=accounts(products),
         not_run=[check for check in checks if check.verdict == "not run"],
         finite=_finite_headlines(results),
@@ -161,8 +164,7 @@ def _environment() -> Environment:
         share=_share_text,
         picture=picture_uri,
         numeric=numeric_columns,
-        finite_sentences=_finite_sentences,
-        periodic_sentences=_periodic_sentences,
+        finite_sentence=_finite_sentence,
         convention=lambda name: look.CONVENTIONS.get(name, name) or "–",
     )
     environment.globals["signs"] = _SIGNS
@@ -214,33 +216,13 @@ def _by_convention(headlines: Iterable[Headline]) -> dict[str, list[Headline]]:
     return groups
 
 
-def _finite_sentences(headlines: Iterable[Headline]) -> str:
-    """What FinHzn does to unfair windows, under each convention."""
-    sentences = []
-    for convention, rows in _by_convention(headlines).items():
+def _finite_sentence(headlines: Iterable[Headline]) -> str:
+    """What FinHzn does to unfair windows, under the first convention."""
+    for rows in _by_convention(headlines).values():
         without = " and ".join(f"{r.without[0]:.1f} % ({r.what})" for r in rows if r.without)
         after = " and ".join(f"{r.with_shield[0]:.1f} %" for r in rows if r.with_shield)
-        sentences.append(
-            f"Where an empty group counts as {convention}, {without} of the windows ended unfair "
-            f"without a shield, and {after} with FinHzn."
-        )
-    return " ".join(sentences) or "The FinHzn experiment was not run."
-
-
-def _periodic_sentences(headlines: Iterable[Headline]) -> str:
-    """How often each periodic shield was fair throughout, under the first convention."""
-    for convention, rows in _by_convention(headlines).items():
-        shares: dict[str, list[str]] = {}
-        for row in rows:
-            if row.with_shield is not None:
-                prop, shield = row.what.split(", ", 1)
-                shares.setdefault(shield, []).append(f"{row.with_shield[0]:.1f} % ({prop})")
-        told = "; ".join(f"{shield} {' and '.join(found)}" for shield, found in shares.items())
-        return (
-            "Of the runs with a periodic shield, so many were fair at the end of every period "
-            f"({convention}): {told}."
-        )
-    return "The periodic experiment was not run."
+        return f"Without a shield, {without} of the windows ended unfair; with FinHzn, {after}."
+    return "The FinHzn experiment was not run."
 
 
 def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:
@@ -248,6 +230,14 @@ def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:
         return []
     whole = failures.reindex(columns=["title", "error"]).fillna("").astype(str)
     return list(whole.itertuples(index=False, name=None))
+
+
+def _problems(datasets: pd.DataFrame) -> list[tuple[str, str]]:
+    """Names of the data sets, without their sensitive attributes, and what is known of them."""
+    if "problems" not in datasets:
+        return []
+    titles = datasets["title"].str.partition(" (")[0]
+    return list(dict(zip(titles, datasets["problems"], strict=True)).items())
 
 
 def _words(name: str) -> str:

@@ -14,6 +14,7 @@ def verdict(number: Published, ours: Estimate | None) -> Verdict:
 
     ``"agrees"``: within two standard errors of ours and half a unit of the published last digit.
     ``"close"``: within 10 % of the published value, or within 2 points where it is a percentage.
+    ``"better"``: less time or memory.
     """
     if ours is None or not math.isfinite(ours.value):
         return "not run"
@@ -25,4 +26,6 @@ def verdict(number: Published, ours: Estimate | None) -> Verdict:
         return "agrees"
     if away <= 0.1 * abs(number.value) + slack or (number.unit == "%" and away <= 2 + slack):
         return "close"
+    if number.unit in ("s", "MB") and ours.value < number.value:
+        return "better"
     return "differs"

@@ -72,7 +72,7 @@ def test_every_cell_of_the_table_comes_out(data_directory: Path, name: str, colu
 @each_environment
 def test_a_description_has_the_environments_name_first(data_directory: Path, name: str) -> None:
     row = describe(loaded(name))
-    assert list(row) == ["environment", "title", *COLUMNS]
+    assert list(row) == ["environment", "title", *COLUMNS, "problems"]
     assert row["environment"] == name
 
 
