@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import platform
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -30,6 +32,8 @@ from fairshield_experiments.training import train
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
 """The paper's periodic shields, the last of them in two readings."""
 MIN_SUPPORT = 10
+MAIN = "ERM"
+"""The learner of experiments that use only one."""
 FIVE = ("ERM", "DiffDP", "HSIC", "LAFTR", "PR")
 QUICK_LEARNERS = ("ERM", "DiffDP")
 _QUICK: dict[str, Any] = {
@@ -41,7 +45,7 @@ _QUICK: dict[str, Any] = {
     "guaranteed_inputs": ("agnostic",),
     "horizons": {"demographic-parity": (25, 50, 100, 150), "equal-opportunity": (25, 50, 75)},
 }
-_PACKAGES = ("fairshield", "numpy", "numba", "scikit-learn", "fairlearn", "torch")
+_PACKAGES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "fairlearn", "torch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Plan:
     Attributes
     ----------
     learners
-        By name; the periodic experiments and the baselines use ``"ERM"``.
+        By name; the periodic experiments and the baselines use :data:`MAIN`, if it is there.
     bounds, period_bounds
         Of finite horizons, and of periodic shields.
     runs, period_runs
@@ -81,11 +85,6 @@ class Plan:
             "equal-opportunity": (10, 25, 50, 75, 100),
         }
     )
-
-    @property
-    def main(self) -> str:
-        """The learner of all experiments that use one."""
-        return "ERM" if "ERM" in self.learners else next(iter(self.learners))
 
 
 def make_plan(
@@ -156,7 +155,7 @@ def model_tasks(plan: Plan) -> dict[tuple[str, str], Task]:
     """Models to train, by environment and learner."""
     return {
         (environment, name): Task(
-            key=_key("train", environment, name, repr(learner), plan.seed),
+            key=_key("train", environment, name, _identity(learner), plan.seed),
             title=f"train {name} on {environment}",
             arguments={
                 "job": "train",
@@ -191,7 +190,7 @@ def run_tasks(
             add("simulate", [setting], _weight(setting))
     if "baselines" in experiments:
         for group in _baselines(plan):
-            add("baseline", group, _BASELINE[group[0].shield])
+            add("baseline", group, _BASELINE.get(group[0].shield, 1.0))
     if "paths" in experiments:
         for group in _single_runs(plan):
             add("paths", group, sum(map(_weight, group)))
@@ -247,7 +246,7 @@ def _periodic(
     ):
         yield Setting(
             environment=environment,
-            learner=plan.main,
+            learner=MAIN,
             kind=kind,
             bound=bound,
             shield=shield,
@@ -271,7 +270,7 @@ def _guaranteed(plan: Plan) -> Iterator[Setting]:
 def _baselines(plan: Plan) -> Iterator[list[Setting]]:
     """Settings that differ in their bound alone, which a baseline does not ask for."""
     for baseline, environment, kind in product(BASELINES, plan.environments, PROPERTIES):
-        only = replace(plan, environments=[environment], learners={plan.main: None})
+        only = replace(plan, environments=[environment], learners={MAIN: None})
         yield [
             replace(setting, shield=baseline) for setting in _finite(only) if setting.kind == kind
         ]
@@ -304,7 +303,7 @@ def _measurements(plan: Plan) -> Iterator[Task]:
 # How long things take, relative to each other -----------------------------------------------
 
 _TRAINING = {"german": 0.5, "compas": 2.0, "adult": 2.0, "bank": 2.0}
-_BASELINE = {"threshold-optimizer": 1.0, "exponentiated-gradient": 10.0}
+_BASELINE = {"exponentiated-gradient": 10.0}
 _SHIELDS = {"exact": 2.0, "perpetual": 2.0, "dynamic": 0.5, "inactive": 0.5}
 
 
@@ -314,12 +313,26 @@ def _weight(setting: Setting) -> float:
     return weight * (6 if setting.inputs == "confidence" else 1)
 
 
+_AROUND = ("cli", "plots.py", "demo.py", "bench.py", "results", "sweep", "reproduce.py")
+
+
 # Keys ---------------------------------------------------------------------------------------
 
 
 def _key(*parts: Any) -> str:
     """Of all that a result depends on, the program included."""
     return digest(versions(), _program(), *parts)
+
+
+def _identity(learner: Any) -> list[str]:
+    """What tells learners apart: their content, and the file of their class."""
+    kind = type(learner)
+    source = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+    code = source.read_bytes() if source.is_file() else b""
+    return [
+        f"{kind.__module__}.{kind.__qualname__}",
+        *(hashlib.sha256(part).hexdigest() for part in (pickle.dumps(learner), code)),
+    ]
 
 
 def _digest(scored: Scored) -> str:
@@ -332,7 +345,10 @@ def _digest(scored: Scored) -> str:
 @cache
 def versions() -> str:
     """Of the packages that results depend on."""
-    return ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    packages = (f"{name} {_version(name)}" for name in _PACKAGES)
+    return ", ".join(
+        (f"fairshield {fs.__version__}", f"Python {platform.python_version()}", *packages)
+    )
 
 
 def _version(name: str) -> str:
@@ -344,12 +360,12 @@ def _version(name: str) -> str:
 
 @cache
 def _program() -> str:
-    """Digest of all source files but those that only present results."""
+    """Digest of all source files but those that start the work or present its results."""
     found = hashlib.sha256()
     for package in (fs, fairshield_experiments):
         assert package.__file__ is not None
         folder = Path(package.__file__).parent
         for file in sorted(folder.rglob("*.py")):
-            if not file.is_relative_to(folder / "results"):
+            if file.relative_to(folder).parts[0] not in _AROUND:
                 found.update(file.read_bytes())
     return found.hexdigest()

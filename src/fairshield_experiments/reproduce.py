@@ -95,6 +95,13 @@ def make_workers(processes: int | None = None, scheduler: str | None = None) -> 
     return Dask(scheduler)
 
 
+def _processes(workers: Workers) -> int:
+    """How many of this machine may be used to draw."""
+    if isinstance(workers, InProcess):
+        return 1
+    return workers.count if isinstance(workers, Processes) else _processors()
+
+
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -129,7 +136,7 @@ def reproduce(
         failures=_failures(gathered.failures, output),
         facts=_facts(plan, workers, gathered.seconds) | dict(facts or {}),
     )
-    products = make_all(items, results, 1 if isinstance(workers, InProcess) else _processors())
+    products = make_all(items, results, _processes(workers))
     made = Reproduction(folder=output, products=products, results=results)
     write(made)
     return made
@@ -195,7 +202,7 @@ def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[s
     return {
         "seed": plan.seed,
         "environments": list(plan.environments),
-        "learners": list(plan.learners),
+        "learners": [f"{name}: {learner!r}" for name, learner in plan.learners.items()],
         "runs": f"{plan.runs} of a finite horizon, {plan.period_runs} of {plan.periods} periods",
         "versions": versions(),
         "Python": platform.python_version(),

@@ -140,8 +140,8 @@ def make_policy(setting: Setting, training: People) -> PeriodicPolicy:
         "dynamic": lambda: Dynamic(prop, inputs, period),
         "inactive": lambda: Dynamic(prop, inputs, period, fallback="inactive"),
         "exact": lambda: ExactPeriodic(prop, inputs, period, periods=setting.periods),
-        # With outcomes, looking two periods ahead takes thirty times as long and gains nothing
-        # that 60 runs would show.
+        # With outcomes, looking two periods ahead takes ten to thirty times as long, and in 60
+        # runs of four settings the costs differed by 3 % at most.
         "perpetual": lambda: Perpetual(
             prop, inputs, period, lookahead=2 if prop.relevant_outcome is None else 1
         ),
@@ -156,10 +156,10 @@ def make_policy(setting: Setting, training: People) -> PeriodicPolicy:
 def welfare_bounds(bound: str, training: People) -> tuple[Fraction, Fraction]:
     """Bounds of a Static-BW shield around the share of people with outcome 1.
 
-    As in the published runs, also for equal opportunity; the share to the nearest hundredth.
+    As in the published runs, also for equal opportunity.
     """
     width = Fraction(bound)
-    middle = Fraction(round(100 * float(training.target.mean())), 100)
+    middle = Fraction(int(training.target.sum()), len(training))
     lower = min(max(Fraction(0), middle - width / 2), 1 - width)
     return lower, lower + width
 
@@ -230,9 +230,10 @@ def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | Non
         least = -(-1 // Fraction(setting.bound))
         gained = outcome.gained
         return np.asarray((gained[..., 0] > least) & (gained[..., 2] > least))
-    if setting.shield in ("dynamic", "inactive"):
+    if setting.shield == "dynamic":
         return outcome.planned
-    return outcome.condition_met
+    # Whoever goes inactive does not ask whether the period could have been made fair.
+    return None if setting.shield == "inactive" else outcome.condition_met
 
 
 def paths(settings: Sequence[Setting], scored: Scored, run: int = 0) -> pd.DataFrame:

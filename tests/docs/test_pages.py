@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-READ_DATA = {"datasets.md"}  # their examples need the raw data sets
+READ_DATA = {"datasets.md", "reproduce.md"}  # their examples need the raw data sets
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*.md")), ids=lambda page: page.name)

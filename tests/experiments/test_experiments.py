@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up import scored
+from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
 from fairshield_experiments.experiments import (
@@ -107,6 +111,35 @@ def test_without_a_model_only_its_own_settings_are_left_out() -> None:
     assert not any("german-age, PR" in task.title for task in tasks)
 
 
+def test_without_erm_only_the_finite_horizon_is_run() -> None:
+    plan = replace(SMALL, learners={"mine": None})
+    experiments = ("finite", "periodic", "guaranteed", "baselines", "paths")
+    tasks = run_tasks(experiments, plan, worlds(plan))
+    assert len(tasks) == len(run_tasks(("finite",), plan, worlds(plan))) == 2 * 2 * 2
+
+
+def test_a_learner_is_its_content_and_its_code_not_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key(learner: Any) -> str:
+        plan = replace(SMALL, learners={"mine": learner})
+        return model_tasks(plan)["german-age", "mine"].key
+
+    assert key(LogisticRegression(C=2.0)) == key(LogisticRegression(C=2.0))
+    assert key(LogisticRegression(C=2.0)) != key(LogisticRegression(C=3.0))
+    file = tmp_path / "changing_learner.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = []
+    for score in ("0.1", "0.9"):
+        file.write_text(f"class Mine:\n    score = {score}\n", encoding="utf-8")
+        sys.modules.pop("changing_learner", None)
+        importlib.invalidate_caches()
+        made = importlib.import_module("changing_learner").Mine
+        keys.append(key(made()))
+        assert key(made()) == keys[-1]
+    assert keys[0] != keys[1]
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -123,10 +156,7 @@ def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, Any], sentenc
 def test_a_plan_has_the_paper_s_learners_and_one_s_own() -> None:
     mine = object()
     assert [*make_plan(own={"mine": mine}).learners] == [*FIVE, "mine"]
-    only = make_plan(learners=["mine"], own={"mine": mine})
-    assert only.learners == {"mine": mine}
-    assert only.main == "mine"
-    assert make_plan().main == "ERM"
+    assert make_plan(learners=["mine"], own={"mine": mine}).learners == {"mine": mine}
     assert len(make_plan(quick=True).environments) == 2
 
 

@@ -1,4 +1,4 @@
-r"""The network that all five learners share, and the schedule by which it is trained.
+r"""The network that the learners share (LAFTR a variant of it), and the schedule of its training.
 
 Three hidden layers of 512, 256 and 64 units, each followed by ReLU and, in training, dropout:
 

@@ -112,12 +112,12 @@ def _chance(case: Case) -> str:
     if _is_chance(case):
         return (
             "The published runs were not seeded and their average has a sampling error of its own; "
-            f"if it is as large as ours (± {error:.2g}), chance alone explains the difference."
+            f"if it is as large as ours (± {error:.2g}), the draw of people may explain it."
         )
     if both == 0:
         return ""
     return (
-        "Chance alone does not explain the difference: it is "
+        "Which people were drawn does not explain the difference: it is "
         f"{abs(case.away) / both:.1f} standard errors, if the published one is as large as ours."
     )
 
@@ -131,8 +131,8 @@ def _population(case: Case) -> str:
 
 def _classifiers(case: Case) -> str:
     return (
-        "Each classifier was trained once, there and here, with different seeds; our standard "
-        "error does not include that."
+        "Each classifier was trained once, there and here, with different seeds and splits; our "
+        "standard error does not include that."
     )
 
 
@@ -188,15 +188,6 @@ def _condition(case: Case) -> str:
     return f"The published table measured {_MEASURED[number.shield]}."
 
 
-def _going_inactive(case: Case) -> str:
-    if case.number.shield != "dynamic" or case.number.measure == "condition satisfied":
-        return ""
-    return (
-        "Ours does not intervene in a period whose assumption fails, as the text says; what the "
-        "published runs did there is not stated."
-    )
-
-
 def _training(case: Case) -> str:
     error = f" (± {case.ours.error:.2g})" if math.isfinite(case.ours.error) else ""
     return (
@@ -230,8 +221,8 @@ def _same_sentence(case: Case) -> str:
 REASONS: dict[str, tuple[Callable[[Case], str], ...]] = {
     "table-performance": (_training,),
     "table-fairness": (_text_or_table, _chance, _optimal, _run_numbers, _population, _classifiers),
-    "table-utility": (_chance, _optimal, _going_inactive, _population, _classifiers),
-    "table-periodic": (_condition, _chance, _going_inactive, _population, _classifiers),
+    "table-utility": (_chance, _optimal, _population, _classifiers),
+    "table-periodic": (_condition, _chance, _population, _classifiers),
     "table-resources": (_machine, _same_sentence),
 }
 """Reasons by item, most telling first."""

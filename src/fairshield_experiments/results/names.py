@@ -52,13 +52,17 @@ SHIELDS = {
     "finite-horizon": "FinHzn",
     "static-fair": "Static-Fair",
     "static-bounded": "Static-BW",
-    "inactive": "Dynamic (inactive where infeasible)",
+    "inactive": "Dynamic (inactive)",
     "dynamic": "Dynamic (best effort)",
     "exact": "Exact",
     "perpetual": "Perpetual",
+    "logistic-regression": "LogisticRegression",
     "threshold-optimizer": "ThresholdOptimizer",
     "exponentiated-gradient": "ExponentiatedGradient",
 }
+
+PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
+"""The paper's periodic shields, Dynamic in two readings."""
 
 INPUTS = {"agnostic": "agnostic", "learned": "learned", "confidence": "confidence"}
 

@@ -61,6 +61,7 @@ def totals(runs: pd.DataFrame) -> pd.DataFrame:
     - ``loss``: relative utility loss in %, ``100 (correct_unshielded - correct) /
       correct_unshielded``, undefined where nothing was correct without a shield;
     - ``loss_absolute``: the same in percentage points of accuracy;
+    - ``loss_rejecting``: the loss of rejecting everybody, where outcomes say who counts;
     - ``accuracy``, ``accuracy_unshielded`` and ``overruled_share`` in %;
     - ``normalised``, ``normalised_unshielded``: bias / bound;
     - ``unfair``, ``unfair_unshielded``;
@@ -84,9 +85,13 @@ def _derived(total: pd.DataFrame) -> pd.DataFrame:
     people = total["periods"].astype(float) * total["period_length"].astype(float)
     without = total["correct_unshielded"]
     lost = without - total["correct"]
+    # Who counts for equal opportunity has a positive outcome.
+    labelled = total["property"] == "equal-opportunity"
+    positives = total[["n_a", "n_b"]].astype(float).sum(axis=1).where(labelled)
     return total.assign(
         loss=100 * lost / without.where(without > 0),
         loss_absolute=100 * lost / people,
+        loss_rejecting=100 * (without - people + positives) / without.where(without > 0),
         accuracy=100 * total["correct"] / people,
         accuracy_unshielded=100 * without / people,
         overruled_share=100 * total["overruled"] / people,

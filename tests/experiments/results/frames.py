@@ -122,7 +122,7 @@ def _settings() -> Iterator[tuple[str, str, str, str, float, str, str, int, int]
         yield (*key, 0, 1)
     for key in grid(ONLY_ERM, BOUNDS, windows, ["agnostic"]):
         yield (*key, 10, 1)
-    baselines = ("threshold-optimizer", "exponentiated-gradient")
+    baselines = ("threshold-optimizer", "exponentiated-gradient", "logistic-regression")
     for key in grid(ONLY_ERM, BOUNDS, baselines, ["agnostic"]):
         yield (*key, 0, 1)
     for key in grid(ONLY_ERM, PERIODIC_BOUNDS, periodic, ["agnostic"]):

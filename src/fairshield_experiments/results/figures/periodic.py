@@ -13,7 +13,6 @@ from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.finite import box_plot
 from fairshield_experiments.results.figures.look import LOOK
 from fairshield_experiments.results.figures.rows import (
-    PERIODIC,
     RUN,
     conventions,
     in_order,
@@ -23,7 +22,7 @@ from fairshield_experiments.results.figures.rows import (
     text_convention,
     with_columns,
 )
-from fairshield_experiments.results.names import ENVIRONMENTS, PROPERTIES
+from fairshield_experiments.results.names import ENVIRONMENTS, PERIODIC, PROPERTIES
 from fairshield_experiments.results.parts import Figure, Item, Product, Results
 from fairshield_experiments.results.rows import select, totals
 

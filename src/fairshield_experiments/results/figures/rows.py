@@ -11,12 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from fairshield_experiments.results.names import LEARNERS, UNDEFINED
+from fairshield_experiments.results.names import LEARNERS, PERIODIC, UNDEFINED
 from fairshield_experiments.results.parts import Results
 from fairshield_experiments.results.rows import COLUMNS, SETTING, select
 from fairshield_experiments.results.statistics import Estimate, wilson
 
-PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
 RUN = [*SETTING, "run"]
 
 

@@ -15,13 +15,12 @@ from matplotlib.patches import Rectangle
 from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK
 from fairshield_experiments.results.figures.rows import (
-    PERIODIC,
     conventions,
     finite,
     in_order,
     periodic,
 )
-from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, PROPERTIES
+from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, PERIODIC, PROPERTIES
 from fairshield_experiments.results.parts import Figure, Item, Product, Results
 from fairshield_experiments.results.rows import select, totals
 

@@ -21,6 +21,8 @@ from fairshield_experiments.results.parts import Product, Results, Table
 from fairshield_experiments.results.rows import select
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.tables.shared import (
+    SAME_PEOPLE,
+    common,
     convention,
     periods,
     windows,
@@ -93,15 +95,23 @@ def _environments(evidence: Evidence) -> Found:
 
 
 def _least_and_most(evidence: Evidence) -> Found:
+    """On the people with whom both Dynamic and Static-BW met their condition."""
     frame = evidence.periods
     met = frame[frame["condition"] == 1]
+    shields = {
+        "inactive": select(met, shield="inactive"),
+        "static-fair": select(frame, shield="static-fair"),  # its condition is hardly ever met
+        "static-bounded": select(met, shield="static-bounded"),
+    }
+    same = common(shields.values(), SAME_PEOPLE)
     means = {
-        SHIELDS["inactive"]: statistics.mean(select(met, shield="inactive"), "loss"),
-        SHIELDS["static-fair"]: statistics.mean(select(frame, shield="static-fair"), "loss"),
-        SHIELDS["static-bounded"]: statistics.mean(select(met, shield="static-bounded"), "loss"),
+        SHIELDS[name]: statistics.mean(runs, "loss")
+        for name, runs in zip(shields, same, strict=True)
     }
     values = _values(means)
-    return (_all(means), values == sorted(values)) if values else None
+    if not values:
+        return None
+    return f"{_all(means)} ({len(same[0])} runs)", values == sorted(values)
 
 
 def _cost(evidence: Evidence) -> Found:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
-from fairshield_experiments.results.names import LEARNERS, PERIODIC_BOUNDS, UNDEFINED
+from fairshield_experiments.results.names import LEARNERS, PERIODIC, PERIODIC_BOUNDS, UNDEFINED
 from fairshield_experiments.results.parts import Results
 from fairshield_experiments.results.rows import select, totals
 
-PERIODIC = ("static-fair", "static-bounded", "inactive", "dynamic")
+SAME_PEOPLE = ("environment", "learner", "property", "undefined", "bound", "run")
+"""Runs that agree in these, and in the length of their periods, are of the same people."""
 
 
 def windows(results: Results, **wanted: object) -> pd.DataFrame:
@@ -32,6 +35,15 @@ def periods(results: Results, **wanted: object) -> pd.DataFrame:
         "bound": PERIODIC_BOUNDS,
     }
     return totals(select(results.runs, **{**defaults, **wanted}))
+
+
+def common(frames: Iterable[pd.DataFrame], keys: Iterable[str]) -> list[pd.DataFrame]:
+    """Of each frame, the rows whose ``keys`` all of them have."""
+    frames, names = list(frames), list(keys)
+    shared = frames[0][names].drop_duplicates()
+    for frame in frames[1:]:
+        shared = shared.merge(frame[names].drop_duplicates(), on=names)
+    return [frame.merge(shared, on=names) for frame in frames]
 
 
 def missing(frame: pd.DataFrame, expected: int, *columns: str) -> str:
