@@ -127,8 +127,8 @@ def test_what_nothing_explains_is_said_to_be_unexplained() -> None:
 
 def test_less_time_and_memory_are_better_and_more_differs() -> None:
     numbers = [n for n in published("table-resources") if n.value]
-    assert {verdict(n, Estimate(n.value / 2, math.nan, 1)) for n in numbers} == {"better"}
-    assert {verdict(n, Estimate(n.value * 2, math.nan, 1)) for n in numbers} == {"differs"}
+    assert {verdict(n, Estimate(n.value / 10, math.nan, 1)) for n in numbers} == {"better"}
+    assert {verdict(n, Estimate(n.value * 10, math.nan, 1)) for n in numbers} == {"differs"}
 
 
 def test_text_and_table_of_the_paper_are_told_apart() -> None:
