@@ -18,6 +18,7 @@ import numba
 import numpy as np
 
 import fairshield as fs
+from benchmarks.experiments import reproduction, simulated_runs
 from benchmarks.measure import (
     HERE,
     TEN_LEVELS,
@@ -214,6 +215,8 @@ SECTIONS = (
     periodic_runs,
     certificates,
     start_up,
+    simulated_runs,
+    reproduction,
 )
 
 

@@ -109,8 +109,20 @@ def draw(setting: Setting, people: int) -> Ints:
             f"held-out people of {setting.environment}: shorten the runs"
         )
     name = int.from_bytes(hashlib.sha256(setting.environment.encode()).digest()[:4], "little")
-    generators = (np.random.default_rng([setting.seed, name, i]) for i in range(setting.runs))
-    return np.array([rng.permutation(people)[: setting.length] for rng in generators])
+    seeds = ([setting.seed, name, run] for run in range(setting.runs))
+    return np.array([_distinct(np.random.default_rng(s), people, setting.length) for s in seeds])
+
+
+def _distinct(rng: np.random.Generator, people: int, length: int) -> Ints:
+    """The first ``length`` different people of a random sequence: any order is equally likely."""
+    state, size = rng.bit_generator.state, length
+    while True:
+        drawn = rng.integers(people, size=size)
+        _, first = np.unique(drawn, return_index=True)
+        if len(first) >= length:
+            return drawn[np.sort(first)[:length]]
+        rng.bit_generator.state = state  # the same sequence once more, and longer
+        size *= 2
 
 
 def streams(setting: Setting, people: People) -> Streams:

@@ -182,6 +182,7 @@ def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
                 "report": str(made.report),
                 "items": [item.name for item in made.products],
                 "seconds": round(seconds, 1),
+                "stages": made.results.facts["seconds"],
                 "runs": made.runs,
                 "checks": {verdict: made.verdicts[verdict] for verdict in VERDICTS},
                 "failures": failures,
