@@ -46,7 +46,7 @@ lock:  ## Resolve all extras afresh and rewrite constraints.txt (with Python 3.1
 	@echo "Wrote constraints.txt"
 
 clean:  ## Remove the environment, caches and build outputs
-	rm -rf $(VENV) build dist demo-output reproduction .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist demo-output reproduction reproduction-quick .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamps are newer than what they were made from, so a second call installs nothing.

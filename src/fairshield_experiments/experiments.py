@@ -19,6 +19,7 @@ import pandas as pd
 
 import fairshield as fs
 import fairshield_experiments
+from fairshield.errors import MissingExtraError
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
 from fairshield_experiments.data import ENVIRONMENTS, load
@@ -96,22 +97,33 @@ def make_plan(
     learners: Sequence[str] | None = None,
     own: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The paper's plan, or a small part of it; ``own`` learners come after the paper's five.
+    """The paper's plan, or a small part of it.
+
+    ``own`` learners come after the paper's five, or in the place of one of the same name.
 
     ``epochs`` trains for 150 epochs, as the paper says, and not for 150 steps.
     """
     own, quickly = own or {}, _QUICK if quick else {}
     known = [*FIVE, *(name for name in own if name not in FIVE)]
-    names = learners or [*(QUICK_LEARNERS if quick else FIVE), *own]
+    names = learners or list(dict.fromkeys((*(QUICK_LEARNERS if quick else FIVE), *own)))
     _check_names("learner", names, known)
     wanted = environments or quickly.get("environments", ENVIRONMENTS)
     _check_names("environment", wanted, ENVIRONMENTS)
-    made = {name: own[name] if name in own else _of_paper(name, epochs) for name in names}
+    made = {
+        name: paper.as_learner(own[name]) if name in own else _of_paper(name, epochs)
+        for name in names
+    }
     return Plan(learners=made, seed=seed, **{**quickly, "environments": tuple(wanted)})
 
 
 def _of_paper(name: str, epochs: bool) -> Any:
-    learner: Any = paper.LEARNERS[name]
+    try:
+        learner: Any = paper.LEARNERS[name]
+    except MissingExtraError:
+        raise MissingExtraError(
+            f"the paper's learners, such as {name}, need torch, which is not installed: "
+            "pip install 'fairshield[experiments]', or run only your own (--learners)"
+        ) from None
     return replace(learner, schedule=paper.Schedule(epochs=150)) if epochs else learner
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pandas as pd
 import fairshield as fs
 from fairshield_experiments.data import Dataset, describe, load
 from fairshield_experiments.experiments import (
+    FIVE,
     Plan,
     model_tasks,
     perform,
@@ -201,15 +203,46 @@ def _failures(failed: Sequence[FailedTask], output: Path) -> pd.DataFrame:
 def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[str, Any]:
     return {
         "seed": plan.seed,
+        **({"part": part} if (part := part_of(plan)) else {}),
+        "training": _training(plan),
         "environments": list(plan.environments),
         "learners": [f"{name}: {learner!r}" for name, learner in plan.learners.items()],
         "runs": f"{plan.runs} of a finite horizon, {plan.period_runs} of {plan.periods} periods",
         "versions": versions(),
         "Python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
-        "workers": repr(workers),
+        "workers": _words(workers),
         "seconds": dict(seconds),
     }
+
+
+def part_of(plan: Plan) -> str:
+    """What of the whole is left out, in words; nothing if it is all there."""
+    whole = Plan(learners=dict.fromkeys(FIVE))
+    counts = (
+        ("environments", len(plan.environments), len(whole.environments)),
+        ("learners", sum(name in FIVE for name in plan.learners), len(FIVE)),
+        ("bounds", len(plan.bounds), len(whole.bounds)),
+        ("runs of a finite horizon", plan.runs, whole.runs),
+        ("runs of periods", plan.period_runs, whole.period_runs),
+    )
+    return ", ".join(f"{has} of {of} {what}" for what, has, of in counts if has < of)
+
+
+def _training(plan: Plan) -> str:
+    """How long networks were trained."""
+    schedules = {str(getattr(x, "schedule", "")) for x in plan.learners.values()} - {""}
+    return "; ".join(sorted(schedules)) or "as the learners do"
+
+
+def _words(workers: Workers) -> str:
+    match workers:
+        case Processes(count):
+            return f"{count} processes"
+        case Dask(address):
+            return f"Dask at {address}"
+        case _:
+            return "this process"
 
 
 # Writing ------------------------------------------------------------------------------------
@@ -224,7 +257,9 @@ def write(made: Reproduction) -> None:
         pd.DataFrame([_check_row(check) for check in made.checks]), folder / "checks.parquet"
     )
     for kind in ("tables", "figures"):
-        (folder / kind).mkdir(exist_ok=True)
+        # What an earlier call left there may belong to another plan.
+        shutil.rmtree(folder / kind, ignore_errors=True)
+        (folder / kind).mkdir()
     for product in made.products.values():
         for table in product.tables:
             for suffix, text in (

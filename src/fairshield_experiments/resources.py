@@ -12,11 +12,11 @@ import fairshield as fs
 from fairshield_experiments.simulate import PROPERTIES, PropertyKind
 
 BOUND = "0.05"
-_REPEATS = 3
+_REPEATS = 5
 
 
 def measure(kind: PropertyKind, levels: int, horizons: Sequence[int]) -> pd.DataFrame:
-    """A row for each horizon: seconds of the best of three syntheses on one thread, megabytes.
+    """A row for each horizon: seconds of the best of five syntheses on one thread, megabytes.
 
     ``megabytes`` is the most that a synthesis has allocated at a time, ``policy_megabytes`` what
     the policy takes in the end.

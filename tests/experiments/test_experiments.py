@@ -154,9 +154,12 @@ def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, Any], sentenc
 
 
 def test_a_plan_has_the_paper_s_learners_and_one_s_own() -> None:
-    mine = object()
+    mine = LogisticRegression()
     assert [*make_plan(own={"mine": mine}).learners] == [*FIVE, "mine"]
-    assert make_plan(learners=["mine"], own={"mine": mine}).learners == {"mine": mine}
+    assert [*make_plan(learners=["mine"], own={"mine": mine}).learners] == ["mine"]
+    assert [*make_plan(own={"ERM": mine}).learners] == [*FIVE]
+    with pytest.raises(fs.InvalidValueError):
+        make_plan(own={"mine": object()})
     assert len(make_plan(quick=True).environments) == 2
 
 

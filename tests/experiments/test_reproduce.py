@@ -98,10 +98,18 @@ def test_people_are_the_same_with_every_shield(whole: Path) -> None:
     assert set(frame["shield"]) >= {"threshold-optimizer", "exponentiated-gradient"}
 
 
+def test_files_of_an_earlier_call_do_not_stay(tmp_path: Path, data_directory: Path) -> None:
+    for name in ("table-datasets", "table-resources"):
+        reproduce([name], TINY, output=tmp_path, workers=InProcess())
+        made = {path.stem for path in (tmp_path / "tables").iterdir()}
+        assert made == {name}
+
+
 def test_one_item_needs_only_its_own_experiments(tmp_path: Path, data_directory: Path) -> None:
     made = reproduce(["table-datasets"], TINY, output=tmp_path, workers=InProcess())
     assert [item.name for item in made.products] == ["table-datasets"]
     assert made.results.metrics.empty
+    assert "1 of 7 environments" in (tmp_path / "report.html").read_text("utf-8")
     assert made.runs == 0
     assert len(made.results.datasets) == 1
 
@@ -265,6 +273,9 @@ def test_a_failure_ends_in_exit_code_one(tmp_path: Path, data_directory: Path) -
         (["--environments", "mars"], "unknown environment 'mars'"),
         (["--learner", "x"], "--learner 'x' is not NAME=MODULE:OBJECT"),
         (["--learner", "x=no_such_module:y"], "No module named 'no_such_module'"),
+        (["--learner", "x=sklearn.pipeline:Pipeline"], "cannot be made: Pipeline.__init__()"),
+        (["--learner", "x=own_learners:logistic"] * 2, "two learners 'x'"),
+        (["--learner", "x=collections:Counter", "--learners", "x"], "Counter"),
         (["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "one or the other"),
     ],
 )

@@ -7,14 +7,14 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairshield.cli.options import examples, json_option, names_callback, seed_option
-from fairshield.cli.output import number_of, print_json, print_table, progress_bar
+from fairshield.cli.output import number_of, print_facts, print_json, print_table, progress_bar
 from fairshield.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -39,15 +39,14 @@ _FAILED = 1
     "--output",
     metavar="FOLDER",
     type=click.Path(file_okay=False, path_type=Path),
-    default="reproduction",
-    show_default=True,
-    help="For the report, tables, figures and rows. Run again, it goes on where it stopped.",
+    help="For the report, tables, figures and rows; they are those of the last call. Run again, it "
+    "goes on where it stopped.  [default: reproduction, or reproduction-quick]",
 )
 @click.option(
     "--data",
     metavar="FOLDER",
     type=click.Path(file_okay=False, path_type=Path),
-    help="With the raw files, as FAIRSHIELD_DATA.  [default: download]",
+    help="With the raw files.  [default: FAIRSHIELD_DATA, else the cache, else download]",
 )
 @click.option(
     "--workers", metavar="N", type=click.IntRange(min=1), help="Processes.  [default: one per core]"
@@ -81,7 +80,7 @@ def reproduce(
     items: tuple[str, ...],
     only_list: bool,
     quick: bool,
-    output: Path,
+    output: Path | None,
     data: Path | None,
     workers: int | None,
     scheduler: str | None,
@@ -100,22 +99,27 @@ def reproduce(
     """
     experiments = _experiments()
     if only_list:
-        print_table(("item", "what it shows"), [(i.name, i.title) for i in experiments.chosen([])])
+        print_facts((item.name, item.title) for item in experiments.chosen([]))
         return
     experiments.chosen(items)
     if data is not None:
         os.environ["FAIRSHIELD_DATA"] = str(data)
     plan = experiments.make_plan(
         quick=quick, epochs=epochs, seed=seed, environments=environments, learners=learners,
-        own=dict(map(_own_learner, own)),
+        own=_own_learners(own),
     )  # fmt: skip
+    output = output or Path("reproduction-quick" if quick else "reproduction")
     crew = experiments.make_workers(workers, scheduler)
     begin = time.monotonic()
-    with progress_bar("starting") as bar:
-        made = experiments.reproduce(
-            items, plan, output=output, workers=crew, progress=_teller(bar, begin),
-            facts={"command": shlex.join(["fairshield", *sys.argv[1:]])},
-        )  # fmt: skip
+    try:
+        with progress_bar("starting") as bar:
+            made = experiments.reproduce(
+                items, plan, output=output, workers=crew, progress=_teller(bar, begin),
+                facts={"command": shlex.join(["fairshield", *sys.argv[1:]])},
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        click.echo("What is finished is kept: the same command goes on from there.", err=True)
+        raise
     _tell(made, time.monotonic() - begin, as_json)
 
 
@@ -130,6 +134,15 @@ def _experiments() -> Any:
         ) from None
 
 
+def _own_learners(texts: Sequence[str]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, learner in map(_own_learner, texts):
+        if name in made:
+            raise InvalidValueError(f"--learner names two learners {name!r}: rename one of them")
+        made[name] = learner
+    return made
+
+
 def _own_learner(text: str) -> tuple[str, Any]:
     """``NAME=MODULE:OBJECT`` as the name and the object."""
     name, _, place = text.partition("=")
@@ -142,22 +155,26 @@ def _own_learner(text: str) -> tuple[str, Any]:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InvalidValueError(f"--learner {text!r}: {error}") from None
-    ready = hasattr(found, "fit") and not isinstance(found, type)
-    return name, found if ready else found()
+    if hasattr(found, "fit") and not isinstance(found, type):
+        return name, found
+    try:
+        return name, found()
+    except Exception as error:
+        raise InvalidValueError(f"--learner {text!r} cannot be made: {error}") from None
 
 
 def _teller(bar: Callable[..., None], begin: float) -> Callable[..., None]:
-    """Progress as a bar on a terminal, as a line for each stage elsewhere."""
-    stages: list[str] = []
+    """Progress as a bar on a terminal, elsewhere as a line for every tenth of a stage."""
+    told: set[tuple[str, int]] = set()
 
     def tell(stage: str, done: int, total: int, left: float | None) -> None:
-        if stage not in stages:
-            stages.append(stage)
-            if not sys.stderr.isatty():
-                passed = time.monotonic() - begin
-                click.echo(f"{passed:6.0f} s  {stage}" + f", {total} tasks" * (total > 1), err=True)
-        words = stage if total <= 1 else f"{stage}: {done} of {total}"
-        bar(done / max(total, 1), words + ("" if left is None else f", {_minutes(left)} left"))
+        words = stage if total <= 1 else f"{stage}: {done:,} of {total:,}"
+        words += "" if left is None else f", {_minutes(left)} left"
+        bar(done / max(total, 1), words)
+        here = stage, 10 * done // max(total, 1)
+        if not sys.stderr.isatty() and here not in told:
+            told.add(here)
+            click.echo(f"{time.monotonic() - begin:6.0f} s  {words}", err=True)
 
     return tell
 
@@ -194,9 +211,9 @@ def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
             for item, product in made.products.items()
         ]
         print_table(("item", *VERDICTS), rows)
+        counts = ", ".join(f"{verdict} {made.verdicts[verdict]}" for verdict in VERDICTS)
         click.echo(
-            f"\n{number_of(made.runs, 'run')} in {_minutes(seconds)}; published numbers: "
-            + ", ".join(f"{made.verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+            f"\n{number_of(made.runs, 'run')} in {_minutes(seconds)}. Published numbers: {counts}"
         )
         click.echo(f"Report: {made.report}")
         for failure in failures:

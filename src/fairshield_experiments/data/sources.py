@@ -47,7 +47,7 @@ class Address:
     members: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return " > ".join((self.url, *self.members))
+        return " inside ".join((*reversed(self.members), self.url))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,19 +162,20 @@ def _given(file: RawFile, directory: Path) -> Path:
         content = path.read_bytes()
     except FileNotFoundError:
         raise DataError(
-            f"{path} does not exist, and {VARIABLE} says that the data sets are in {directory}. "
-            f"Put there {file.describe()}; or unset {VARIABLE} to have it downloaded."
+            f"{path} does not exist, and the data sets are looked for in {directory} "
+            f"({VARIABLE}). Put there {file.describe()}; or name no directory to have it "
+            "downloaded."
         ) from None
     except OSError as error:
         raise DataError(
-            f"{path} cannot be read: {error.strerror}. {VARIABLE} says that the data sets are in "
-            f"{directory}; it must hold {file.describe()}."
+            f"{path} cannot be read: {error.strerror}. The data sets are looked for in {directory} "
+            f"({VARIABLE}); it must hold {file.describe()}."
         ) from error
     difference = _difference(file, content)
     if difference:
         raise DataError(
             f"{path} is not the published file: {difference}. Replace it with {file.describe()}; "
-            f"or unset {VARIABLE} to have it downloaded."
+            "or name no directory to have it downloaded."
         )
     return path
 

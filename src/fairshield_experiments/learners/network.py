@@ -66,6 +66,10 @@ class Schedule:
                 f"epochs={self.epochs}: write Schedule(steps=150) or Schedule(epochs=150)"
             )
 
+    def __str__(self) -> str:
+        length = f"{self.steps} steps" if self.steps else f"{self.epochs} epochs"
+        return f"{length} of mini-batches"
+
     def batches(self, n: int, rng: torch.Generator) -> Iterator[Batch]:
         """Batches of ``n`` people in random order; everybody once before anybody twice."""
         size = self.batch or (1024 if n >= 1024 else 128)

@@ -192,8 +192,7 @@ def _training(case: Case) -> str:
     error = f" (± {case.ours.error:.2g})" if math.isfinite(case.ours.error) else ""
     return (
         "Both numbers are of a single model; another seed of the split or the training moves "
-        f"them, and our standard error{error} covers the choice of test people only. The text "
-        "says 150 epochs, the published tables were made with 150 mini-batch steps."
+        f"them, and our standard error{error} covers the choice of test people only."
     )
 
 

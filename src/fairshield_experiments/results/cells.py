@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fairshield_experiments.results.parts import MISSING as MISSING
 from fairshield_experiments.results.statistics import Estimate, wilson
-
-MISSING = "–"
 
 
 def number(value: float | None, decimals: int = 2) -> str:

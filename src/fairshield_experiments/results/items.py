@@ -91,7 +91,11 @@ ITEMS: tuple[Item, ...] = (*TABLES, *FIGURES)
 def make(item: Item, results: Results) -> Product:
     """The item, its figures drawn."""
     product = item.make(results)
-    return replace(product, figures=tuple(map(drawn, product.figures)))
+    return replace(
+        product,
+        tables=tuple(table.without_gaps() for table in product.tables),
+        figures=tuple(map(drawn, product.figures)),
+    )
 
 
 def make_all(items: Sequence[Item], results: Results, processes: int) -> dict[Item, Product]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairshield_experiments.results import render
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Verdict = Literal["agrees", "close", "better", "differs", "not run"]
+MISSING = "–"
+"""A cell without a value."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
@@ -59,6 +61,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     n_keys: int = 1
     note: str = ""
+
+    def without_gaps(self) -> Table:
+        """The table without rows of which nothing was run."""
+        kept = (row for row in self.rows if any(cell != MISSING for cell in row[self.n_keys :]))
+        return replace(self, rows=tuple(kept))
 
     def markdown(self) -> str:
         """The table in GitHub's Markdown, with title and note."""

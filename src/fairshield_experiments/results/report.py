@@ -94,6 +94,7 @@ def render_report(products: Mapping[Item, Product], results: Results) -> str:
         not_run=[check for check in checks if check.verdict == "not run"],
         finite=_finite_headlines(results),
         periodic=_periodic_headlines(results),
+        part=results.facts.get("part", ""),
         facts=[(_words(str(name)), fact_text(value)) for name, value in results.facts.items()],
         failures=_failures(results.failures),
     )  # fmt: skip

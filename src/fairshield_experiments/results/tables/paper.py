@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from fairshield_experiments.results import cells, statistics
-from fairshield_experiments.results.checks import Finding, compare_conventions
+from fairshield_experiments.results.checks import NOT_RUN, Finding, compare_conventions
 from fairshield_experiments.results.names import (
     BOUNDS,
     ENVIRONMENTS,
@@ -52,9 +52,11 @@ def fairness(results: Results) -> Product:
     gaps = missing(frame, len(ENVIRONMENTS) * len(LEARNERS), "environment", "learner")
 
     def find(number: Published, undefined: Undefined) -> Finding:
+        if gaps:
+            return NOT_RUN  # a part of the pool is not to be compared with the whole
         ours = found[number.prop, undefined, number.shield][number.measure]
         notes = () if number.shield == "none" else (_LABEL,) * (number.source == "tab:fair_distr")
-        return Finding(ours, notes=(*notes, *filter(None, [gaps])))
+        return Finding(ours, notes=notes)
 
     return Product(
         tables=(_fairness_table(found, gaps), _unfair_by_environment(frame)),
@@ -94,7 +96,7 @@ def _fairness_table(
 
     return Table(
         name="table-fairness",
-        title="Normalised bias (bias / κ) at the horizon, all environments, learners and bounds",
+        title="Normalised bias (bias / κ) at the horizon, environments, learners, bounds pooled",
         columns=(
             *("property", "no relevant people", "shield", "runs"),
             *("25 % quantile", "median", "75 % quantile", "mean", "standard deviation"),
@@ -122,7 +124,7 @@ def _unfair_by_environment(frame: pd.DataFrame) -> Table:
 
     return Table(
         name="table-fairness-environments",
-        title="Unfair runs by environment (%), all learners and bounds",
+        title="Unfair runs by environment (%), learners and bounds pooled",
         columns=(
             *("environment", "no relevant people"),
             *(f"{prop}, {SHIELDS[s]}" for prop in PROPERTIES.values() for s in _WHOSE),
@@ -267,6 +269,8 @@ def periodic(results: Results) -> Product:
     gaps = missing(frame, len(ENVIRONMENTS) * len(PERIODIC_BOUNDS), "environment", "bound")
 
     def find(number: Published, undefined: Undefined) -> Finding:
+        if gaps:
+            return NOT_RUN
         part = parts[number.prop, undefined, number.shield]
         others: list[tuple[str, Estimate | None]] = []
         if number.measure == "condition satisfied":
@@ -280,7 +284,6 @@ def periodic(results: Results) -> Product:
         return Finding(
             ours,
             others=tuple((words, m) for words, m in others if m is not None),
-            notes=tuple(filter(None, [gaps])),
         )
 
     def row(key: tuple[str, str, str], part: pd.DataFrame) -> tuple[str, ...]:
@@ -304,8 +307,8 @@ def periodic(results: Results) -> Product:
         rows=tuple(row(*pair) for pair in parts.items()),
         n_keys=3,
         note=sentences(
-            "All environments and bounds. As published: the way the published table measured the "
-            "condition. Dynamic (inactive) does not intervene in periods that do not meet its "
+            "Environments and bounds pooled. As published: the way the published table measured "
+            "the condition. Dynamic (inactive) does not intervene in periods that do not meet its "
             "assumption. In brackets: 95 % confidence bounds.",
             gaps,
         ),
