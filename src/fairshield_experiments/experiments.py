@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 import platform
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import fairshield as fs
-import fairshield_experiments
 from fairshield.errors import MissingExtraError
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
 from fairshield_experiments.data import ENVIRONMENTS, load
 from fairshield_experiments.inputs import INPUTS, InputKind
-from fairshield_experiments.people import People, Scored
+from fairshield_experiments.keys import identity, key_of, people_digest, versions
+from fairshield_experiments.people import Scored
 from fairshield_experiments.resources import measure
 from fairshield_experiments.simulate import PROPERTIES, Setting, paths, simulate
-from fairshield_experiments.sweep.task import Frames, Task, digest
+from fairshield_experiments.sweep.task import Frames, Task
 from fairshield_experiments.training import train
 
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
@@ -46,7 +39,6 @@ _QUICK: dict[str, Any] = {
     "guaranteed_inputs": ("agnostic",),
     "horizons": {"demographic-parity": (25, 50, 100, 150), "equal-opportunity": (25, 50, 75)},
 }
-_PACKAGES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "fairlearn", "torch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +91,8 @@ def make_plan(
 ) -> Plan:
     """The paper's plan, or a small part of it.
 
-    ``own`` learners come after the paper's five, or in the place of one of the same name.
-
-    ``epochs`` trains for 150 epochs, as the paper says, and not for 150 steps.
+    ``own`` learners come after the paper's five, or in the place of one of the same name.  With
+    ``epochs`` networks are trained for 150 epochs, as the paper says, and not for 150 steps.
     """
     own, quickly = own or {}, _QUICK if quick else {}
     known = [*FIVE, *(name for name in own if name not in FIVE)]
@@ -167,7 +158,7 @@ def model_tasks(plan: Plan) -> dict[tuple[str, str], Task]:
     """Models to train, by environment and learner."""
     return {
         (environment, name): Task(
-            key=_key("train", environment, name, _identity(learner), plan.seed),
+            key=key_of("train", environment, name, identity(learner), plan.seed),
             title=f"train {name} on {environment}",
             arguments={
                 "job": "train",
@@ -187,12 +178,12 @@ def run_tasks(
 ) -> list[Task]:
     """All simulations and measurements; settings whose model is missing are left out."""
     tasks: dict[str, Task] = {}
-    digests = {at: _digest(people) for at, people in scored.items()}
+    digests = {at: people_digest(people) for at, people in scored.items()}
 
     def add(job: str, group: Sequence[Setting], weight: float) -> None:
         at = group[0].environment, group[0].learner
         if at in scored:
-            key = _key(job, *(asdict(setting) for setting in group), digests[at])
+            key = key_of(job, *(asdict(setting) for setting in group), digests[at])
             arguments = {"job": job, "scored": scored[at], "settings": group}
             # A setting that serves two experiments is simulated once.
             tasks[key] = Task(key, f"{job} {group[0]}", arguments, weight)
@@ -305,7 +296,7 @@ def _measurements(plan: Plan) -> Iterator[Task]:
     for levels, (kind, horizons) in product((1, 10), plan.horizons.items()):
         arguments = {"kind": kind, "levels": levels, "horizons": list(horizons)}
         yield Task(
-            key=_key("resources", arguments, platform.node()),
+            key=key_of("resources", arguments, platform.node()),
             title=f"measure synthesis, {kind}, {levels} cost levels",
             arguments={"job": "resources", **arguments},
             weight=20.0,
@@ -323,61 +314,3 @@ def _weight(setting: Setting) -> float:
     weight = _SHIELDS.get(setting.shield, 0.05)
     weight *= 4 if setting.kind == "equal-opportunity" else 1
     return weight * (6 if setting.inputs == "confidence" else 1)
-
-
-_AROUND = ("cli", "plots.py", "demo.py", "bench.py", "results", "sweep", "reproduce.py")
-
-
-# Keys ---------------------------------------------------------------------------------------
-
-
-def _key(*parts: Any) -> str:
-    """Of all that a result depends on, the program included."""
-    return digest(versions(), _program(), *parts)
-
-
-def _identity(learner: Any) -> list[str]:
-    """What tells learners apart: their content, and the file of their class."""
-    kind = type(learner)
-    source = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
-    code = source.read_bytes() if source.is_file() else b""
-    return [
-        f"{kind.__module__}.{kind.__qualname__}",
-        *(hashlib.sha256(part).hexdigest() for part in (pickle.dumps(learner), code)),
-    ]
-
-
-def _digest(scored: Scored) -> str:
-    def columns(people: People) -> list[Any]:
-        return [people.group, people.target.astype(np.int8), people.score]
-
-    return digest(scored.environment, *columns(scored.training), *columns(scored.held_out))
-
-
-@cache
-def versions() -> str:
-    """Of the packages that results depend on."""
-    packages = (f"{name} {_version(name)}" for name in _PACKAGES)
-    return ", ".join(
-        (f"fairshield {fs.__version__}", f"Python {platform.python_version()}", *packages)
-    )
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # such as torch, which other learners do without
-        return "(none)"
-
-
-@cache
-def _program() -> str:
-    """Digest of all source files but those that start the work or present its results."""
-    found = hashlib.sha256()
-    for package in (fs, fairshield_experiments):
-        assert package.__file__ is not None
-        folder = Path(package.__file__).parent
-        for file in sorted(folder.rglob("*.py")):
-            if file.relative_to(folder).parts[0] not in _AROUND:
-                found.update(file.read_bytes())
-    return found.hexdigest()

@@ -22,9 +22,9 @@ from fairshield_experiments.experiments import (
     model_tasks,
     perform,
     run_tasks,
-    versions,
 )
 from fairshield_experiments.experiments import make_plan as make_plan
+from fairshield_experiments.keys import versions
 from fairshield_experiments.people import Scored
 from fairshield_experiments.results.figures import save
 from fairshield_experiments.results.items import ITEMS, make_all
@@ -209,7 +209,6 @@ def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[s
         "learners": [f"{name}: {learner!r}" for name, learner in plan.learners.items()],
         "runs": f"{plan.runs} of a finite horizon, {plan.period_runs} of {plan.periods} periods",
         "versions": versions(),
-        "Python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "workers": _words(workers),
         "seconds": dict(seconds),
