@@ -17,7 +17,6 @@ from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.periodic.policy import PeriodicPolicy, Window, repeated
 from fairshield.records import Record, declared
-from fairshield.runtime.compiled import decide_streams, tables
 from fairshield.spec import Property
 from fairshield.synthesis import processors
 
@@ -272,6 +271,8 @@ def _job(
 
 def _decide(window: Window, streams: Streams, runs: Ints, columns: slice) -> tuple[Flags, Ints]:
     """Decisions of some runs in one period, and the counters gained, from the same counters."""
+    from fairshield.runtime.compiled import decide_streams, tables
+
     policy, costs = window.policy, streams.costs[runs, columns]
     levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)
     begin = np.array(policy.since_start(window.counts))
