@@ -126,7 +126,11 @@ def reproduce(
     needs = sorted({need for item in items for need in item.needs})
     tell = progress or (lambda stage, done, total, left: None)
     tell("reading data", 0, 1, None)
-    datasets = {name: load(name) for name in plan.environments}
+
+    def fetching(url: str, received: int, total: int | None) -> None:
+        tell(f"downloading {url}", received, total or received, None)
+
+    datasets = {name: load(name, progress=fetching) for name in plan.environments}
     output.mkdir(parents=True, exist_ok=True)
     with Journal(output / "journal.sqlite") as journal:
         gathered = _Gathered(plan, journal, workers, tell)

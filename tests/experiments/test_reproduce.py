@@ -20,6 +20,7 @@ import pytest
 from own_learners import logistic, make_logistic, raising
 
 import fairshield as fs
+from fairshield_experiments import reproduce as reproduce_module
 from fairshield_experiments.data import ENVIRONMENTS
 from fairshield_experiments.experiments import Plan
 from fairshield_experiments.reproduce import FRAMES, chosen, make_workers, reproduce
@@ -103,6 +104,25 @@ def test_files_of_an_earlier_call_do_not_stay(tmp_path: Path, data_directory: Pa
         reproduce([name], TINY, output=tmp_path, workers=InProcess())
         made = {path.stem for path in (tmp_path / "tables").iterdir()}
         assert made == {name}
+
+
+def test_downloads_are_told(
+    tmp_path: Path, data_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str, *, progress: Any) -> Any:
+        progress("https://example.org/german.zip", 500, 1000)
+        progress("https://example.org/german.zip", 700, None)
+        return load_really(name)
+
+    load_really = reproduce_module.load
+    monkeypatch.setattr(reproduce_module, "load", load)
+    told: list[Any] = []
+    reproduce(
+        ["table-datasets"], TINY, output=tmp_path, workers=InProcess(),
+        progress=lambda *said: told.append(said),
+    )  # fmt: skip
+    stage = "downloading https://example.org/german.zip"
+    assert told[1:3] == [(stage, 500, 1000, None), (stage, 700, 700, None)]
 
 
 def test_one_item_needs_only_its_own_experiments(tmp_path: Path, data_directory: Path) -> None:
