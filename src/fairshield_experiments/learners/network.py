@@ -206,7 +206,7 @@ class Descent:
     def step(self, loss: Tensor, rate: float) -> None:
         """One step down the gradient of ``loss``."""
         self._adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types there
         for group in self._adam.param_groups:
             group["lr"] = rate
         self._adam.step()

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 def test_a_seed_gives_the_same_scores_and_they_are_about_as_good(
     name: str, biased: Examples
 ) -> None:
+    # All five are dataclasses; a learner need not be one.
     learner: Any = replace(LEARNERS[name], schedule=Schedule(steps=150))  # type: ignore[type-var]
 
     def scores(device: str) -> Any:

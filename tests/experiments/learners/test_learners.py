@@ -20,6 +20,7 @@ SOME = Schedule(steps=40, batch=128)
 
 
 def short(name: str, schedule: Schedule = FEW) -> Learner:
+    # All five are dataclasses; a learner need not be one.
     return dataclasses.replace(LEARNERS[name], schedule=schedule)  # type: ignore[type-var]
 
 

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from numpy.typing import NDArray
 
+from fairshield_experiments.results.names import SHIELDS as TITLES
 from fairshield_experiments.results.parts import Figure
 
 INK, GREY, BAND = "#222222", "#8A8A8A", "#FFF0B8"
@@ -71,14 +72,14 @@ class Look:
 
 
 SHIELDS = {
-    "none": Look("no shield", GREY, "s", (0, (1, 1)), "..."),
-    "finite-horizon": Look("FinHzn", BLUE, "o", "-", "///"),
-    "static-fair": Look("Static-Fair", ORANGE, "^", (0, (5, 1)), "\\\\\\"),
-    "static-bounded": Look("Static-BW", PURPLE, "v", (0, (4, 1, 1, 1)), "xxx"),
-    "dynamic": Look("Dynamic (best effort)", BLUE, "o", "-", "///"),
-    "inactive": Look("Dynamic (inactive)", SKY, "D", (0, (2, 1)), "|||"),
-    "exact": Look("Exact", GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "---"),
-    "perpetual": Look("Perpetual", VERMILION, "X", (0, (6, 2)), "+++"),
+    "none": Look(TITLES["none"], GREY, "s", (0, (1, 1)), "..."),
+    "finite-horizon": Look(TITLES["finite-horizon"], BLUE, "o", "-", "///"),
+    "static-fair": Look(TITLES["static-fair"], ORANGE, "^", (0, (5, 1)), "\\\\\\"),
+    "static-bounded": Look(TITLES["static-bounded"], PURPLE, "v", (0, (4, 1, 1, 1)), "xxx"),
+    "dynamic": Look(TITLES["dynamic"], BLUE, "o", "-", "///"),
+    "inactive": Look(TITLES["inactive"], SKY, "D", (0, (2, 1)), "|||"),
+    "exact": Look(TITLES["exact"], GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "---"),
+    "perpetual": Look(TITLES["perpetual"], VERMILION, "X", (0, (6, 2)), "+++"),
 }
 BOUNDS = {
     0.05: Look("κ = 0.05", SKY, "o", "-", ""),
