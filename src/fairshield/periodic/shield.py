@@ -113,6 +113,19 @@ class PeriodicShield:
             return pending
         return pending._replace(guaranteed=self._guaranteed(self._certain))
 
+    @property
+    def planned(self) -> bool:
+        """Whether the next decision is decided at once; before a new period is planned, it is not.
+
+        :attr:`guarantee` makes the plan as well.
+        """
+        return self._plan is not None or self._over
+
+    @property
+    def over(self) -> bool:
+        """Whether the last period is over."""
+        return self._over
+
     def holds(self) -> bool:
         """Whether the property holds of the counters now."""
         return self.prop.holds(self.counts)

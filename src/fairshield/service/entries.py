@@ -1,0 +1,132 @@
+r"""Entries of a stream's log: lines of JSON, chained by hashes.
+
+An entry is stored as the bytes of its line, and never changed.  The hash of entry s is
+
+    h(s) = SHA-256(h(s - 1) · line(s)),    h(-1) = 32 zero bytes,
+
+so that the hash of the last entry, which every answer carries as its *receipt*, vouches for the
+whole log: whoever changes, drops or swaps entries must change every later receipt.  Entry 0 says
+which policy decides, and is part of the chain like the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import msgspec
+
+from fairshield.counts import Group
+
+BEGINNING = bytes(32)
+"""The hash before entry 0."""
+
+
+class Entry(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", forbid_unknown_fields=True
+):
+    """What all entries say: where in which log, when, by whose request.
+
+    ``key`` is the idempotency key of the request, on the first entry that it led to; ``size`` the
+    number of entries it led to; ``actor`` the id of the access key that was used.
+    """
+
+    stream: str
+    seq: int
+    at: str
+
+
+class Created(Entry, frozen=True, omit_defaults=True, tag="created"):
+    """Entry 0: the settings of the stream."""
+
+    policy: str
+    windows: int | None = None
+    human: bool = False
+    actor: str | None = None
+
+
+class Decided(Entry, frozen=True, omit_defaults=True, tag="decision"):
+    """A decision: the request, the answer, and where in the window it was made."""
+
+    n: int
+    group: Group
+    proposed: bool
+    cost: float
+    accepted: bool
+    why: str
+    window: int
+    position: int
+    guaranteed: bool = True
+    key: str | None = None
+    size: int = 1
+    actor: str | None = None
+
+
+class Observed(Entry, frozen=True, omit_defaults=True, tag="outcome"):
+    """The outcome of decision ``n``."""
+
+    n: int
+    outcome: bool
+    key: str | None = None
+    actor: str | None = None
+
+
+class Overridden(Entry, frozen=True, omit_defaults=True, tag="override"):
+    """A person's decision in place of decision ``n``; what is guaranteed since."""
+
+    n: int
+    accepted: bool
+    guaranteed: bool = True
+    note: str = ""
+    key: str | None = None
+    actor: str | None = None
+
+
+class Closed(Entry, frozen=True, omit_defaults=True, tag="closed"):
+    """The last entry of a stream that was closed."""
+
+    actor: str | None = None
+
+
+AnyEntry = Created | Decided | Observed | Overridden | Closed
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AnyEntry).decode
+
+
+class Row(NamedTuple):
+    """An entry as it is stored: its columns are copies of what the line says, for look-ups."""
+
+    stream: int
+    seq: int
+    n: int | None
+    overruled: bool
+    key: str | None
+    line: bytes
+    hash: bytes
+
+
+def chained(entry: AnyEntry, stream: int, before: bytes) -> Row:
+    """The row of an entry that follows one with hash ``before``; ``stream`` is its number."""
+    line = _encode(entry)
+    hashed = hashlib.sha256(before + line).digest()
+    if isinstance(entry, Decided):
+        overruled = entry.accepted is not entry.proposed
+        return Row(stream, entry.seq, entry.n, overruled, entry.key, line, hashed)
+    return Row(stream, entry.seq, None, False, getattr(entry, "key", None), line, hashed)
+
+
+def follows(row: Row, before: bytes) -> bool:
+    """Whether a stored row continues a chain whose last hash is ``before``."""
+    return hashlib.sha256(before + row.line).digest() == row.hash
+
+
+def entry_of(line: bytes | str) -> AnyEntry:
+    """The entry that a line says."""
+    entry: AnyEntry = _decode(line)
+    return entry
+
+
+def as_line(entry: AnyEntry) -> bytes:
+    """The line of an entry."""
+    return _encode(entry)

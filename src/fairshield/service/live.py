@@ -1,0 +1,636 @@
+"""One stream in memory: a shield, the counters beside it, and the end of its log.
+
+Everything here is a replay of the log.  An entry is made by deciding (:meth:`LiveStream.decide`
+and its like) and checked by deciding once more (:meth:`LiveStream.replay`): both come down to the
+same few methods, so a stream that was loaded is a stream that has been checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairshield.counts import Counts, Group, unknown_group
+from fairshield.periodic import PeriodicPolicy, PeriodicShield
+from fairshield.policy import Policy
+from fairshield.records import declared
+from fairshield.runtime.report import plain_number
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+from fairshield.service.entries import (
+    AnyEntry,
+    Closed,
+    Created,
+    Decided,
+    Observed,
+    Overridden,
+    Row,
+    chained,
+    entry_of,
+    follows,
+)
+from fairshield.service.messages import (
+    BatchItem,
+    DecisionRequest,
+    GroupState,
+    GuaranteeReport,
+    OutcomeRequest,
+    OverrideRequest,
+    State,
+    Status,
+    Stream,
+)
+from fairshield.service.problems import Refusal
+
+AnyPolicy = Policy | PeriodicPolicy
+
+
+class BrokenLogError(Exception):
+    """A log that does not continue as the policy decides, or whose hashes do not match."""
+
+
+class Author(NamedTuple):
+    """Who asks, when, and under which idempotency key."""
+
+    at: str
+    key: str | None = None
+    actor: str | None = None
+
+
+class Tally(msgspec.Struct):
+    """What is counted beside the shield, since the beginning of the stream or of its window.
+
+    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted.
+    """
+
+    proposed: list[int]
+    overruled_by_group: list[int]
+    overruled: int = 0
+    cost_paid: float = 0.0
+    window_overruled: int = 0
+    window_cost: float = 0.0
+    completed: int = 0
+    fair: int = 0
+    unshielded_fair: int = 0
+    worst_bias: float = 0.0
+
+    def copy(self) -> Tally:
+        """The same, to be counted on separately."""
+        lists = {"proposed": [*self.proposed], "overruled_by_group": [*self.overruled_by_group]}
+        return msgspec.structs.replace(self, **lists)
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A stream between two windows: where a replay may begin instead of at entry 0.
+
+    ``shield`` is the state of a periodic shield; a window begins with nothing.
+    """
+
+    seq: int
+    hash: str
+    n: int
+    window: int
+    tally: Tally
+    shield: dict[str, Any] | None = None
+
+
+class WindowRow(NamedTuple):
+    """The end of a window or period; a digest of the log, made again with it."""
+
+    stream: int
+    window: int
+    seq: int
+    n: int
+    at: str
+    fair: bool
+    bias: float | None
+    bias_unshielded: float | None
+    overruled: int
+    cost_paid: float
+    snapshot: bytes
+
+
+class _Made(msgspec.Struct):
+    """A decision of the window in progress, as it stands."""
+
+    group: Group
+    proposed: bool
+    cost: float
+    accepted: bool
+    outcome: bool | None = None
+
+
+class LiveStream:
+    """A stream: its settings, its shield, and where its log has got.
+
+    Not safe for several threads at once.  A method that raises has changed nothing, unless
+    :attr:`torn` says so; then the stream must be loaded again.
+
+    Parameters
+    ----------
+    number
+        The stream's number in the store.
+    created
+        Entry 0 of the log.
+    policy
+        The policy that entry 0 names.
+    snapshot
+        Where to begin; default: right after entry 0, whose hash is then ``hash``.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        created: Created,
+        policy: AnyPolicy,
+        *,
+        hash: bytes = b"",
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        self.number, self.created, self.policy = number, created, policy
+        self.periodic = isinstance(policy, PeriodicPolicy)
+        self.length = policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
+        self.closed = self.torn = False
+        self.ended: list[WindowRow] = []
+        self._index = {group: i for i, group in enumerate(policy.groups)}
+        self._window_log: list[_Made] = []
+        if snapshot is None:
+            snapshot = Snapshot(0, hash.hex(), 0, 0, Tally([0, 0], [0, 0]))
+        self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
+        self._base = snapshot
+        self._restore(snapshot)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Shield and counters as they were between two windows."""
+        self._window, self.tally = snapshot.window, snapshot.tally.copy()
+        self._fresh = True  # nothing decided yet in the window that begins here
+        self.shield: Shield | PeriodicShield
+        if isinstance(self.policy, PeriodicPolicy):
+            self.shield = PeriodicShield(self.policy, state=snapshot.shield)
+        else:
+            self.shield = Shield(self.policy)
+
+    # Where it stands ------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.created.stream
+
+    @property
+    def capacity(self) -> int | None:
+        """Decisions that can still be made; ``None``: no end."""
+        shield = self.shield
+        if isinstance(shield, PeriodicShield):
+            last = shield.policy.last
+            return None if last is None else last * self.length - shield.decided
+        if self.created.windows is None:
+            return None
+        return (self.created.windows - self._window - 1) * self.length + shield.remaining
+
+    @property
+    def pending(self) -> int | None:
+        """The decision whose outcome is awaited."""
+        return self.n if self.shield.pending is not None else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be decided."""
+        return self.closed or (self.capacity == 0 and self.shield.pending is None)
+
+    def takes_long(self, decisions: int = 1) -> bool:
+        """Whether a request may need a plan to be made, which is not for the thread that writes."""
+        shield = self.shield
+        if not isinstance(shield, PeriodicShield):
+            return False
+        return self.created.human or not shield.planned or decisions > shield.remaining
+
+    @property
+    def planned(self) -> bool:
+        """Whether asking for the state makes no plan."""
+        return self.closed or not isinstance(self.shield, PeriodicShield) or self.shield.planned
+
+    # Requests: each returns the entries it led to ---------------------------------------------
+
+    def decide(self, items: Sequence[BatchItem | DecisionRequest], by: Author) -> list[Row]:
+        """Decide these people in order; all of them or, on an error, none."""
+        self._check_open()
+        requests = [self._checked(item, last=item is items[-1]) for item in items]
+        pending, capacity = self.shield.pending, self.capacity
+        if pending is not None:
+            raise Refusal(
+                "outcome-pending",
+                f"decision {self.n} awaits its outcome: POST it to "
+                f"/v1/streams/{self.name}/outcomes before the next decision",
+            )
+        if capacity is not None and capacity < len(items):
+            raise Refusal(
+                "stream-finished",
+                f"{len(items)} decision(s) asked for, {capacity} left in stream {self.name!r}",
+            )
+        rows: list[Row] = []
+        size = sum(1 + (outcome is not None) for *_, outcome in requests)
+        with self._changing():
+            for group, proposed, cost, outcome in requests:
+                entry = self._decided(group, proposed, cost, by, size)
+                rows.append(self._append(entry))
+                by, size = by._replace(key=None), 1
+                if outcome is not None:
+                    rows.append(self._append(self._observed(self.n, outcome, by)))
+        return rows
+
+    def observe(self, request: OutcomeRequest, by: Author) -> list[Row]:
+        """Record the outcome of the decision that awaits it."""
+        self._check_open()
+        if self.pending != request.decision:
+            raise Refusal("unexpected-outcome", self._not_awaited(request.decision))
+        with self._changing():
+            return [self._append(self._observed(request.decision, request.outcome, by))]
+
+    def override(self, n: int, request: OverrideRequest, by: Author) -> list[Row]:
+        """Put a person's decision in the place of decision ``n``."""
+        self._check_open()
+        self._check_overridable(n, request.accepted)
+        with self._changing():
+            entry = self._overridden(n, request.accepted, request.note, by)
+            return [self._append(entry)]
+
+    def close(self, by: Author) -> list[Row]:
+        """End the stream; nothing if it has been closed."""
+        if self.closed:
+            return []
+        return [self._append(self._closed(by))]
+
+    # Replay ---------------------------------------------------------------------------------
+
+    def replay(self, row: Row) -> None:
+        """Make a logged entry once more, and compare.
+
+        Raises
+        ------
+        BrokenLogError
+            If the hash does not match, or the entry is not what the policy leads to.
+        """
+        where = f"entry {row.seq} of stream {self.name!r}"
+        if row.seq != self.seq + 1:
+            raise BrokenLogError(f"{where} follows entry {self.seq}: entries are missing")
+        if not follows(row, self.hash):
+            raise BrokenLogError(f"{where} does not match its hash: it was changed after the fact")
+        with self._changing():
+            try:
+                logged = entry_of(row.line)
+                made = self._again(logged)
+            except Exception as error:
+                raise BrokenLogError(f"{where} cannot be replayed: {error}") from error
+        if made != logged:
+            raise BrokenLogError(f"{where} says {logged}, a replay leads to {made}")
+        copied = (row.n, row.overruled, row.key)
+        if (mine := chained(logged, self.number, self.hash))[2:5] != copied:
+            raise BrokenLogError(f"{where} is indexed as {copied}, its line says {mine[2:5]}")
+        self.seq, self.hash = row.seq, row.hash
+        self._note_end(logged.at)
+
+    def _again(self, logged: AnyEntry) -> AnyEntry:
+        by = Author(logged.at, getattr(logged, "key", None), getattr(logged, "actor", None))
+        if self.closed:
+            raise Refusal("stream-closed", "the stream had been closed")
+        match logged:
+            case Decided():
+                return self._decided(logged.group, logged.proposed, logged.cost, by, logged.size)
+            case Observed():
+                if self.pending != logged.n:
+                    raise Refusal("unexpected-outcome", self._not_awaited(logged.n))
+                return self._observed(logged.n, logged.outcome, by)
+            case Overridden():
+                self._check_overridable(logged.n, logged.accepted)
+                return self._overridden(logged.n, logged.accepted, logged.note, by)
+            case Closed():
+                return self._closed(by)
+        raise BrokenLogError("a stream is created once")
+
+    # Entries --------------------------------------------------------------------------------
+
+    def _decided(self, group: Group, proposed: bool, cost: float, by: Author, size: int) -> Decided:
+        self._begin_window()
+        decision = self.shield.decide(group, proposed=proposed, cost=cost)
+        self.n += 1
+        made = _Made(group, proposed, cost, decision.accepted)
+        if self.created.human:
+            self._window_log.append(made)
+        self._count_decision(made)
+        return Decided(
+            stream=self.name, seq=self.seq + 1, at=by.at, n=self.n, group=group,
+            proposed=proposed, cost=cost, accepted=decision.accepted, why=decision.why.value,
+            window=decision.period if self.periodic else self._window,
+            position=decision.position, guaranteed=decision.guaranteed, key=by.key, size=size,
+            actor=by.actor,
+        )  # fmt: skip
+
+    def _observed(self, n: int, outcome: bool, by: Author) -> Observed:
+        pending = self.shield.pending
+        assert pending is not None
+        self._count_outcome(pending, outcome)
+        self.shield.observe(pending, outcome=outcome)
+        if self._window_log:
+            self._window_log[-1].outcome = outcome
+        return Observed(
+            stream=self.name, seq=self.seq + 1, at=by.at, n=n, outcome=outcome, key=by.key,
+            actor=by.actor,
+        )  # fmt: skip
+
+    def _overridden(self, n: int, accepted: bool, note: str, by: Author) -> Overridden:
+        """Decide the window again as it was, but for this decision; counters follow from that."""
+        self._window_log[n - self._base.n - 1].accepted = accepted
+        self._restore(self._base)
+        self._fresh = False
+        for made in self._window_log:
+            advice = self.shield.advise(made.group, proposed=made.proposed, cost=made.cost)
+            decision = self.shield.record(advice, final=made.accepted)
+            self._count_decision(made)
+            if made.outcome is not None:
+                self._count_outcome(decision, made.outcome)
+                self.shield.observe(decision, outcome=made.outcome)
+        return Overridden(
+            stream=self.name, seq=self.seq + 1, at=by.at, n=n, accepted=accepted,
+            guaranteed=self.guaranteed, note=note, key=by.key, actor=by.actor,
+        )  # fmt: skip
+
+    def _closed(self, by: Author) -> Closed:
+        self.closed = True
+        return Closed(stream=self.name, seq=self.seq + 1, at=by.at, actor=by.actor)
+
+    def _append(self, entry: AnyEntry) -> Row:
+        row = chained(entry, self.number, self.hash)
+        self.seq, self.hash = row.seq, row.hash
+        self._note_end(entry.at)
+        return row
+
+    # Counting -------------------------------------------------------------------------------
+
+    def _begin_window(self) -> None:
+        """Begin the next window, if none is in progress."""
+        shield = self.shield
+        if isinstance(shield, Shield) and not shield.remaining and shield.pending is None:
+            self._window, self.shield = self._window + 1, Shield(shield.policy)
+            self.tally.proposed = [0, 0]
+            self._fresh = True
+        if self._fresh:
+            self.tally.window_overruled, self.tally.window_cost = 0, 0.0
+            if self.created.human:
+                self._base, self._window_log = self._snapshot(), []
+            self._fresh = False
+
+    def _count_decision(self, made: _Made) -> None:
+        tally, group = self.tally, self._index[made.group]
+        if made.accepted is not made.proposed:
+            tally.overruled += 1
+            tally.overruled_by_group[group] += 1
+            tally.cost_paid += made.cost
+            tally.window_overruled += 1
+            tally.window_cost += made.cost
+        if not self.policy.labelled:
+            tally.proposed[group] += made.proposed
+
+    def _count_outcome(self, decision: Decision, outcome: bool) -> None:
+        if outcome == self.policy.prop.relevant_outcome:
+            self.tally.proposed[self._index[decision.group]] += decision.proposed
+
+    def _note_end(self, at: str) -> None:
+        """Count the window, if the last entry ended it."""
+        completed = self._completed()
+        if completed == self.tally.completed:
+            return
+        tally, counts, unshielded = self.tally, self.shield.counts, self.unshielded
+        prop = self.policy.prop
+        bias, beside, fair = prop.bias_of(counts), prop.bias_of(unshielded), prop.holds(counts)
+        tally.completed = completed
+        tally.fair += fair
+        tally.unshielded_fair += prop.holds(unshielded)
+        tally.worst_bias = max(tally.worst_bias, bias)
+        self._fresh = self._fresh or self.periodic
+        row = WindowRow(
+            stream=self.number, window=completed - 1, seq=self.seq, n=self.n, at=at, fair=fair,
+            bias=plain_number(bias), bias_unshielded=plain_number(beside),
+            overruled=tally.window_overruled, cost_paid=tally.window_cost,
+            snapshot=msgspec.json.encode(self._snapshot()),
+        )  # fmt: skip
+        self.ended.append(row)
+
+    def _completed(self) -> int:
+        """Windows or periods that are over."""
+        shield = self.shield
+        if isinstance(shield, PeriodicShield):
+            return shield.completed
+        return self._window + (not shield.remaining and shield.pending is None)
+
+    def _snapshot(self) -> Snapshot:
+        """The stream as it is; only between windows."""
+        shield, tally, window = self.shield, self.tally.copy(), self._window
+        if isinstance(shield, PeriodicShield):
+            state = shield.state.to_dict()
+            return Snapshot(self.seq, self.hash.hex(), self.n, 0, tally, state)
+        if not shield.remaining:
+            window, tally.proposed = window + 1, [0, 0]
+        return Snapshot(self.seq, self.hash.hex(), self.n, window, tally)
+
+    # Checks ---------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """What fails in here leaves the stream half changed."""
+        self.torn = True
+        yield
+        self.torn = False
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise Refusal(
+                "stream-closed",
+                f"stream {self.name!r} is closed: its log can be read, not added to",
+            )
+
+    def _checked(
+        self, item: BatchItem | DecisionRequest, *, last: bool
+    ) -> tuple[Group, bool, float, bool | None]:
+        group = item.group
+        if group not in self._index:
+            group = declared(group, self.policy.groups)
+            if group not in self._index:
+                raise unknown_group(item.group, self.policy.groups)
+        outcome = item.outcome if isinstance(item, BatchItem) else None
+        if outcome is not None and not self.policy.labelled:
+            raise Refusal(
+                "invalid-request", f"{self.policy.prop} does not count by outcome: leave it out"
+            )
+        if outcome is None and self.policy.labelled and not last:
+            raise Refusal(
+                "invalid-request",
+                f"{self.policy.prop} counts by outcome: every decision of a batch but the last "
+                "needs its outcome",
+            )
+        return group, item.proposed, float(item.cost), outcome
+
+    def _check_overridable(self, n: int, accepted: bool) -> None:
+        def refuse(why: str) -> Refusal:
+            return Refusal("not-overridable", f"decision {n} of stream {self.name!r} {why}")
+
+        if not 1 <= n <= self.n:
+            raise Refusal("not-found", f"stream {self.name!r} has no decision {n}")
+        if not self.created.human:
+            raise refuse("is final: the stream was made without human = true")
+        if n <= self._base.n:
+            raise refuse("belongs to a window that is over, and has been reported")
+        if self.policy.labelled and n != self.pending:
+            raise refuse("has been followed by its outcome, so it was carried out")
+        if self._window_log[n - self._base.n - 1].accepted is accepted:
+            raise refuse(f"is {'accepted' if accepted else 'rejected'} already")
+
+    def _not_awaited(self, n: int) -> str:
+        if not self.policy.labelled:
+            return f"{self.policy.prop} does not count by outcome: no outcomes are recorded"
+        if self.pending is None:
+            return f"no decision awaits its outcome, decision {n} neither: decide first"
+        return f"decision {self.pending} awaits its outcome, not decision {n}"
+
+    # What is reported -----------------------------------------------------------------------
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether the window or period in progress is certain to end fair.
+
+        Of a closed stream: whether the property holds, as nothing more will come.
+        """
+        if self.closed:
+            return self.policy.prop.holds(self.shield.counts)
+        if isinstance(self.shield, PeriodicShield):
+            return self.shield.guarantee.guaranteed
+        return self.shield.guaranteed
+
+    @property
+    def unshielded(self) -> Counts:
+        """The counters that the classifier's proposals would have led to."""
+        counts, start = self.shield.counts, self.policy.start
+        return Counts(
+            {
+                group: (counts[group].seen, start[group].accepted + self.tally.proposed[i])
+                for group, i in self._index.items()
+            }
+        )
+
+    @property
+    def status(self) -> Status:
+        """The light on the dashboard."""
+        if self.tally.fair < self.tally.completed:
+            return "violated"
+        if self.finished:
+            return "finished"
+        return "guaranteed" if self.guaranteed else "at-risk"
+
+    def state(self) -> State:
+        """Where the stream stands; makes the plan of a new period."""
+        tally, shield, prop = self.tally, self.shield, self.policy.prop
+        counts, unshielded = shield.counts, self.unshielded
+        periodic = isinstance(shield, PeriodicShield)
+        return State(
+            seq=self.seq,
+            decisions=self.n,
+            window=shield.completed if isinstance(shield, PeriodicShield) else self._window,
+            position=shield.decided % self.length if periodic else shield.decided,
+            remaining=shield.remaining,
+            groups=tuple(self._group_states(counts, unshielded)),
+            bias=plain_number(prop.bias_of(counts)),
+            bias_unshielded=plain_number(prop.bias_of(unshielded)),
+            holds=prop.holds(counts),
+            guaranteed=self.guaranteed,
+            pending=self.pending,
+            overruled=tally.overruled,
+            cost_paid=tally.cost_paid,
+            windows_completed=tally.completed,
+            windows_fair=tally.fair,
+            windows_unshielded_fair=tally.unshielded_fair,
+            worst_bias=plain_number(tally.worst_bias),
+            receipt=self.hash.hex(),
+        )
+
+    def _group_states(self, counts: Counts, unshielded: Counts) -> Iterable[GroupState]:
+        for group, i in self._index.items():
+            (seen, accepted), proposed = counts[group], unshielded[group].accepted
+            yield GroupState(
+                group=group,
+                seen=seen,
+                accepted=accepted,
+                rate=accepted / seen if seen else None,
+                proposed=proposed,
+                proposed_rate=proposed / seen if seen else None,
+                overruled=self.tally.overruled_by_group[i],
+            )
+
+    def describe(self) -> Stream:
+        """The stream, its settings and its state."""
+        policy, created = self.policy, self.created
+        return Stream(
+            name=self.name,
+            status=self.status,
+            policy=created.policy,
+            kind=policy.kind if isinstance(policy, PeriodicPolicy) else "window",
+            property=str(policy.prop),
+            limit=plain_number(policy.prop.limit),
+            length=self.length,
+            windows=policy.last if isinstance(policy, PeriodicPolicy) else created.windows,
+            groups=policy.groups,
+            labelled=policy.labelled,
+            human=created.human,
+            created=created.at,
+            closed=self.closed,
+            state=self.state(),
+        )
+
+    def report(self) -> GuaranteeReport:
+        """The guarantee in words."""
+        shield, tally = self.shield, self.tally
+        if isinstance(shield, PeriodicShield):
+            guarantee = shield.guarantee
+            words, data = str(guarantee), guarantee.to_dict()
+            unconditional = guarantee.unconditional
+        else:
+            words, unconditional = self._window_words(shield), True
+            data = {
+                "property": str(self.policy.prop), "horizon": self.length, "window": self._window,
+                "decided": shield.decided, "worst_bias": plain_number(tally.worst_bias),
+            }  # fmt: skip
+        return GuaranteeReport(
+            stream=self.name,
+            status=self.status,
+            words=words,
+            guaranteed=self.guaranteed,
+            unconditional=unconditional,
+            windows_completed=tally.completed,
+            windows_fair=tally.fair,
+            report=data,
+        )
+
+    def _window_words(self, shield: Shield) -> str:
+        prop, tally, left = self.policy.prop, self.tally, shield.remaining
+        if not left and shield.pending is None:
+            verb = "holds" if prop.holds(shield.counts) else "does not hold"
+            promise = f"{prop} {verb} at the end of window {self._window + 1}."
+        elif shield.guaranteed:
+            promise = (
+                f"{prop} is certain to hold at the end of this window of {self.length} decisions, "
+                f"whoever the {left} still to come are."
+            )
+        else:
+            promise = (
+                f"{prop} can no longer be guaranteed for the end of this window, "
+                f"{left} decisions from now."
+            )
+        if not tally.completed:
+            return f"{promise} No window has ended yet."
+        return (
+            f"{promise} {tally.fair} of {tally.completed} windows ended fair; largest bias "
+            f"{tally.worst_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
+            f"{tally.unshielded_fair} would have."
+        )

@@ -1,0 +1,158 @@
+"""One file: SQLite in WAL mode, synced at every commit, served by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from fairshield.service.entries import Row
+from fairshield.service.store.base import ENTRY, Connection, Database, StoreError, as_row
+
+OLDEST = (3, 51, 3)
+"""Earlier ones can lose commits when a WAL is reset while other connections use it."""
+_PATIENCE = 5_000
+"""Milliseconds to wait for another connection, such as that of ``fairshield keys``."""
+
+
+class SqliteDatabase(Database):
+    """A database in a file.
+
+    Parameters
+    ----------
+    path
+        The file; made if there is none.
+    serving
+        Claim it: another process that tries the same is refused until this one ends.
+    vfs
+        The name of another SQLite VFS.
+    """
+
+    dialect, shared = "sqlite", False
+
+    def __init__(self, path: str | Path, *, serving: bool = False, vfs: str | None = None) -> None:
+        check_version(apsw.sqlite_lib_version())
+        self.path, self.vfs = Path(path), vfs
+        self.address = str(path)
+        if not self.path.parent.is_dir():
+            raise StoreError(f"{self.path.parent} is not a folder: create it first")
+        self._claim = _claimed(self.path) if serving else None
+
+    def connect(self) -> Connection:
+        """A new connection."""
+        try:
+            return SqliteConnection(str(self.path), self.vfs)
+        except apsw.Error as error:
+            raise StoreError(f"{self.path} cannot be opened as a database: {error}") from error
+
+    def close(self) -> None:
+        """Let others serve the file."""
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
+
+
+class SqliteConnection(Connection):
+    """A connection to the file."""
+
+    def __init__(self, path: str, vfs: str | None) -> None:
+        self._db = apsw.Connection(path, vfs=vfs)
+        self._db.set_busy_timeout(_PATIENCE)
+        try:
+            self.script("PRAGMA foreign_keys = ON")
+            mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
+            if mode != "wal":
+                raise StoreError(f"{path}: this file system does not allow a write-ahead log")
+            # A commit returns when its pages are on disk, not when the system has taken them.
+            self.script("PRAGMA synchronous = FULL")
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, sql: str, *arguments: Any) -> list[Any]:
+        with _failing():
+            return list(self._db.execute(sql, arguments))
+
+    def run(self, sql: str, *arguments: Any) -> None:
+        with _failing():
+            self._db.execute(sql, arguments)
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        with _failing():
+            self._db.executemany(sql, rows)
+
+    def script(self, sql: str) -> None:
+        with _failing():
+            self._db.execute(sql)
+
+    def begin(self) -> None:
+        self.script("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.script("COMMIT")
+
+    def rollback(self) -> None:
+        with contextlib.suppress(apsw.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        with contextlib.suppress(apsw.Error):
+            self._db.close()
+
+    def lock(self, streams: Iterable[int]) -> dict[int, int]:
+        return {}
+
+    def lock_schema(self) -> None:
+        """BEGIN IMMEDIATE has done it."""
+
+    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+        sql = f"SELECT {ENTRY} FROM entries WHERE stream = ? AND key = ?"
+        found = {}
+        with _failing():
+            for wanted in keys:
+                for row in self._db.execute(sql, wanted):
+                    found[wanted] = as_row(*row)
+        return found
+
+
+def check_version(version: str) -> None:
+    """Refuse an SQLite that can lose commits."""
+    if tuple(int(part) for part in version.split(".")[:3]) < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise StoreError(
+            f"SQLite {version} can lose commits when a write-ahead log is reset; {wanted} or later "
+            "is needed: pip install --upgrade apsw"
+        )
+
+
+@contextlib.contextmanager
+def _failing() -> Any:
+    """Errors of the driver as errors of the store."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StoreError(f"SQLite: {error}") from error
+
+
+def _claimed(path: Path) -> int:
+    """A lock beside the file, which ends with the process; the file's own locks are SQLite's."""
+    beside = path.with_name(path.name + ".lock")
+    handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        owner = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+        os.close(handle)
+        raise StoreError(
+            f"{path} is being served by process {owner}: stop it first, or choose another file; "
+            "to serve one database from several processes, use PostgreSQL"
+        ) from None
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    return handle
