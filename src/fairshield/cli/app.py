@@ -23,6 +23,7 @@ from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
+from fairshield.cli.serve import serve
 from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
 from fairshield.cli.verify import verify
@@ -115,6 +116,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, verify, explain, simulate, compare, bench, demo, reproduce
+    synthesize, inspect, run, audit, verify, explain, simulate, compare, serve, bench, demo,
+    reproduce,
 ):  # fmt: skip
     app.add_command(_command)

@@ -126,6 +126,11 @@ class PeriodicShield:
         """Whether the last period is over."""
         return self._over
 
+    @property
+    def current(self) -> Shield:
+        """The shield of the plan in force, which is made if need be; not for deciding."""
+        return self._now().shield
+
     def holds(self) -> bool:
         """Whether the property holds of the counters now."""
         return self.prop.holds(self.counts)

@@ -216,7 +216,7 @@ class Engine:
     async def read(self, look: Callable[[Connection], T]) -> T:
         """Run ``look`` on a connection that reads, in another thread."""
         assert self._loop is not None
-        return await self._loop.run_in_executor(self._readers, self._reading, look)
+        return await self._loop.run_in_executor(self._readers, self.reading, look)
 
     async def create(self, request: StreamRequest, *, actor: str | None = None) -> bool:
         """Create a stream; whether it is new.  One with the same settings is the same stream."""
@@ -231,6 +231,12 @@ class Engine:
         watchers = self._watchers.setdefault(stream, set())
         watchers.add(event)
         return lambda: watchers.discard(event)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop it was started in."""
+        assert self._loop is not None
+        return self._loop
 
     @property
     def waiting(self) -> int:
@@ -273,7 +279,7 @@ class Engine:
             raise
         self._connection = connection
 
-    def _reading(self, look: Callable[[Connection], T]) -> T:
+    def reading(self, look: Callable[[Connection], T]) -> T:
         """Run ``look``; once more with a new connection if the old one is of no use."""
         for attempt in (1, 2):
             connection = getattr(self._local, "connection", None)
@@ -404,7 +410,7 @@ class Engine:
     def _loaded(self, slot: _Slot) -> None:
         live, error = None, None
         try:
-            live = self._reading(lambda connection: load_stream(slot.name, connection, self.shelf))
+            live = self.reading(lambda connection: load_stream(slot.name, connection, self.shelf))
         except Exception as caught:
             error = caught
         self._put(_Loaded(None, slot, live, error))

@@ -11,7 +11,7 @@ import msgspec
 
 from fairshield.counts import Group
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)")]
 """Of a stream: it is part of addresses."""
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 """An idempotency key."""
@@ -148,7 +148,7 @@ class StreamRequest(Request, frozen=True):
     """
 
     name: Name
-    policy: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    policy: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
     windows: Number | None = None
     human: bool = False
 
@@ -288,6 +288,38 @@ class Outlook(Message, frozen=True):
     seq: int
     expected_cost: float | None
     what_if: tuple[WhatIf, ...]
+
+
+Plain = float | None
+"""A number; ``null`` for what JSON lacks."""
+
+
+class Series(Message, frozen=True):
+    """Bias and acceptance rates after decisions ``n``, up to entry ``seq``."""
+
+    seq: int
+    n: tuple[int, ...]
+    bias: tuple[Plain, ...]
+    bias_unshielded: tuple[Plain, ...]
+    rates: tuple[tuple[Plain, ...], ...]
+
+
+class Service(Message, frozen=True):
+    """How the service itself is doing; latencies in seconds, of the last decisions."""
+
+    status: str
+    waiting: int
+    latency_p50: float | None
+    latency_p99: float | None
+
+
+class Update(Message, frozen=True):
+    """What has changed in a stream: points since the last update, and the latest decisions."""
+
+    stream: Stream
+    series: Series
+    decisions: tuple[Decision, ...]
+    service: Service
 
 
 # The log ------------------------------------------------------------------------------------

@@ -1,20 +1,44 @@
-"""Policies that the service holds: files by digest, loaded once and shared by their streams."""
+"""Policies that the service holds: files by digest, loaded once and shared by their streams.
+
+Only a policy that has been verified decides.  Making and verifying one takes a while: it is a job
+in another thread, noted in the database, and taken up again by the next start if this one ends.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
+import logging
+import tempfile
 import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairshield.artifact import digest_of
-from fairshield.errors import ArtifactError
-from fairshield.periodic import load_policy
+from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
+from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.periodic.verify import verify_periodic
 from fairshield.service.live import AnyPolicy
-from fairshield.service.store import Connection
+from fairshield.service.problems import Refusal
+from fairshield.service.store import Connection, PolicyRow
+from fairshield.specfile import known_keys, parse_periodic, parse_spec
+from fairshield.verify import verify
+
+if TYPE_CHECKING:
+    from fairshield.service.engine import Engine
+
+logger = logging.getLogger("fairshield.service")
+Progress = Callable[[float], None]
+_BETWEEN_NOTES = 0.5
+"""Seconds between two notes of the progress of a job."""
 
 
 class Shelf:
-    """Policies in use; their files lie in ``folder``, named by digest, so that tables are mapped.
+    """Policies in use; their files lie in ``folder``, so that tables are mapped, not read.
 
     The database has every file; what is in the folder can be made again from it.
     """
@@ -31,19 +55,191 @@ class Shelf:
                 content = connection.artifact(digest)
                 if content is None:
                     raise ArtifactError(f"the database has no policy {digest}")
-                self._loaded[digest] = self.read(content, digest)
+                found, policy = self.read(content)
+                if found != digest:
+                    raise ArtifactError(f"the policy filed under {digest} has digest {found}")
+                self._loaded[digest] = policy
             return self._loaded[digest]
 
-    def read(self, content: bytes, digest: str | None = None) -> AnyPolicy:
-        """The policy in a file; its digest, format and tables are checked.
+    def read(self, content: bytes) -> tuple[str, AnyPolicy]:
+        """Digest and policy of a file's content, of which digest, format and tables are checked.
 
-        The name of the file is the hash of its content, whatever the content says of itself.
+        The file is named by a hash of its content, whatever the content says of itself.
         """
         path = self._folder / f"{hashlib.sha256(content).hexdigest()}.shield"
         if not path.exists():
-            part = path.with_suffix(".part")
-            part.write_bytes(content)
-            part.replace(path)
-        if digest is not None and digest_of(path) != digest:
-            raise ArtifactError(f"{path.name} has digest {digest_of(path)}, not {digest}")
-        return load_policy(path)
+            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as part:
+                part.write(content)
+            Path(part.name).replace(path)
+        try:
+            return digest_of(path), load_policy(path)
+        except ArtifactError as error:
+            path.unlink(missing_ok=True)
+            raise ArtifactError(str(error).replace(str(path), "the policy file")) from None
+
+
+class Workshop:
+    """Makes and verifies policies, one after the other, in a thread of its own."""
+
+    def __init__(self, engine: Engine, shelf: Shelf) -> None:
+        self._engine, self._shelf = engine, shelf
+        self._thread = ThreadPoolExecutor(1, "fairshield-policies")
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self) -> None:
+        """Take up the jobs that an earlier process left."""
+        self._loop = asyncio.get_running_loop()
+        for row in await self._engine.read(lambda connection: connection.policies()):
+            if row.status in ("synthesising", "verifying"):
+                self._thread.submit(self._work, row)
+
+    def stop(self) -> None:
+        """Give up; the next start takes the jobs up again."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def upload(self, content: bytes, now: str) -> tuple[PolicyRow, bool]:
+        """Take in a policy file; whether it is new."""
+        digest, policy = await asyncio.to_thread(self._shelf.read, content)
+        row = PolicyRow(
+            id=digest, status="verifying", progress=0.0, digest=digest, words=str(policy),
+            verification=None, error=None, size=len(content), spec=None, created=now,
+        )  # fmt: skip
+        return await self._begin(row, lambda connection: connection.put_artifact(digest, content))
+
+    async def specify(self, spec: Mapping[str, Any], now: str) -> tuple[PolicyRow, bool]:
+        """Have the policy made that a specification describes; whether it is a new job."""
+        check_spec(spec)
+        text = json.dumps(spec, sort_keys=True)
+        words = await asyncio.to_thread(_described, spec)
+        row = PolicyRow(
+            id="spec-" + hashlib.sha256(text.encode()).hexdigest()[:32], status="synthesising",
+            progress=0.0, digest=None, words=words, verification=None, error=None, size=None,
+            spec=text, created=now,
+        )  # fmt: skip
+        return await self._begin(row, lambda connection: None)
+
+    async def _begin(
+        self, row: PolicyRow, keep: Callable[[Connection], None]
+    ) -> tuple[PolicyRow, bool]:
+        def begin(connection: Connection) -> tuple[PolicyRow, bool]:
+            there = connection.policy(row.id)
+            if there is not None and there.status != "refused":
+                return there, False
+            keep(connection)
+            connection.put_policy(row)
+            return row, True
+
+        found, new = await self._engine.write(begin)
+        if new:
+            self._thread.submit(self._work, found)
+        return found, new
+
+    # In the other thread ----------------------------------------------------------------------
+
+    def _work(self, row: PolicyRow) -> None:
+        try:
+            if row.status == "synthesising":
+                row = self._synthesise(row)
+            self._note(self._verified(row))
+        except FairshieldError as error:
+            if not (isinstance(error, Refusal) and error.kind == "unavailable"):
+                self._note(row._replace(status="refused", error=str(error)))
+        except Exception as error:
+            logger.exception("policy %s could not be made", row.id)
+            self._note(row._replace(status="refused", error=f"{type(error).__name__}: {error}"))
+
+    def _synthesise(self, row: PolicyRow) -> PolicyRow:
+        spec = json.loads(row.spec or "{}")
+        with tempfile.TemporaryDirectory() as folder:
+            path, tell = Path(folder) / "made.shield", self._telling(row)
+            if "periodic" in spec:
+                periodic = parse_periodic(spec)
+                periodic.outlook()
+                policy: AnyPolicy = periodic
+            else:
+                policy = parse_spec(spec).synthesize(progress=tell)
+            digest = policy.save(path)
+            content = path.read_bytes()
+        made = row._replace(
+            status="verifying", progress=0.0, digest=digest, words=str(policy), size=len(content)
+        )
+
+        def keep(connection: Connection) -> None:
+            connection.put_artifact(digest, content)
+            connection.put_policy(made)
+
+        self._write(keep)
+        return made
+
+    def _verified(self, row: PolicyRow) -> PolicyRow:
+        assert row.digest is not None
+        digest = row.digest
+        policy = self._engine.reading(lambda connection: self._shelf.policy(digest, connection))
+        return row._replace(
+            status="ready", progress=1.0, verification=verified(policy, self._telling(row))
+        )
+
+    def _telling(self, row: PolicyRow) -> Progress:
+        last = time.monotonic()
+
+        def tell(share: float) -> None:
+            nonlocal last
+            if time.monotonic() - last > _BETWEEN_NOTES:
+                last = time.monotonic()
+                self._note(row._replace(progress=share))
+
+        return tell
+
+    def _note(self, row: PolicyRow) -> None:
+        self._write(lambda connection: connection.put_policy(row))
+
+    def _write(self, change: Callable[[Connection], None]) -> None:
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(self._engine.write(change), self._loop).result()
+
+
+def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
+    """What a verification found, in words.
+
+    Raises
+    ------
+    ArtifactError
+        If the policy does not keep what it promises.
+    """
+    if isinstance(policy, PeriodicPolicy):
+        if not policy.unconditional:
+            policy.check_stored()
+            return f"promises fairness under a condition only ({policy.theorem or 'no theorem'})"
+        found = verify_periodic(policy, progress=progress)
+    elif policy.risk:
+        return f"best effort: violated with probability {policy.risk:.3g}, if the input model holds"
+    else:
+        found = verify(policy, progress=progress)
+    if not found:
+        raise ArtifactError(f"the policy does not keep its promise: {found}")
+    return str(found)
+
+
+def check_spec(spec: Mapping[str, Any]) -> None:
+    """Refuse what a specification may say on a command line, but not over a network."""
+    for key in spec:
+        if key not in known_keys():
+            raise InvalidValueError(f"unknown key {key!r}: known are {', '.join(known_keys())}")
+    if "inputs" in spec:
+        raise InvalidValueError(
+            "inputs names a file, which the service does not read for others: give groups, or "
+            "synthesise the policy where the records are and upload it"
+        )
+
+
+def _described(spec: Mapping[str, Any]) -> str:
+    """The policy in words; raises what is wrong with the specification."""
+    try:
+        if "periodic" in spec:
+            return str(parse_periodic(spec))
+        parsed = parse_spec(spec)
+        return f"{parsed.prop} over {parsed.horizon} decisions"
+    except FairshieldError:
+        raise
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InvalidValueError(f"the specification is not understood: {error}") from None

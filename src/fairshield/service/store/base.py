@@ -308,7 +308,7 @@ class Connection(ABC):
         sql = "UPDATE access_keys SET revoked = ? WHERE id = ? AND revoked IS NULL RETURNING id"
         return bool(self.rows(sql, at, id))
 
-    def keys(self) -> list[KeyRow]:
+    def access_keys(self) -> list[KeyRow]:
         """All access keys, oldest first."""
         found = self.rows(f"SELECT {_KEY} FROM access_keys ORDER BY created, id")
         return [KeyRow(id, name, bytes(hash), *rest) for id, name, hash, *rest in found]

@@ -1,0 +1,130 @@
+"""Who may do what: bearer keys, their scopes, and how often they may ask.
+
+A token is ``fsk_<id>_<secret>``.  The store has the id and the SHA-256 of the secret, which is 256
+random bits: nothing slower is needed to keep it from being guessed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, get_args
+
+from fairshield.errors import InvalidValueError
+from fairshield.service.messages import Scope
+from fairshield.service.problems import Refusal
+from fairshield.service.store import KeyRow
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+_TOKEN = re.compile(r"fsk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
+
+
+class Caller(NamedTuple):
+    """Who asks: the key that was shown, and what it allows; ``stream``: only with this one."""
+
+    actor: str | None
+    scopes: frozenset[str]
+    stream: str | None = None
+
+    def check(self, scope: Scope | None, stream: str | None) -> None:
+        """Refuse what the key does not allow; ``stream`` is the one that is asked about."""
+        if scope is None:
+            return
+        # Whoever administers a stream may read it and decide in it.
+        if scope not in self.scopes and "admin" not in self.scopes:
+            has = ", ".join(sorted(self.scopes))
+            raise Refusal("forbidden", f"this needs the scope {scope!r}, the key has {has}")
+        if self.stream is not None and self.stream != stream:
+            raise Refusal("forbidden", f"the key is for stream {self.stream!r} only")
+
+
+ANYBODY = Caller(None, frozenset(SCOPES))
+"""Without keys, on this machine only."""
+
+
+class Access:
+    """Keys in force."""
+
+    def __init__(self, keys: Iterable[KeyRow] = (), *, required: bool = False) -> None:
+        self._required = required
+        self._keys: dict[str, tuple[bytes, Caller]] = {}
+        self.refresh(keys)
+
+    def refresh(self, keys: Iterable[KeyRow]) -> None:
+        """Put these keys in force, and no others."""
+        rows = list(keys)
+        # Keys that were revoked still say that keys are wanted.
+        self._required = self._required or bool(rows)
+        self._keys = {
+            row.id: (row.hash, Caller(row.id, frozenset(json.loads(row.scopes)), row.stream))
+            for row in rows
+            if row.revoked is None
+        }
+
+    @property
+    def required(self) -> bool:
+        """Whether a key must be shown."""
+        return self._required
+
+    @property
+    def count(self) -> int:
+        """Keys in force."""
+        return len(self._keys)
+
+    def caller(self, token: str | None) -> Caller:
+        """Who shows this token."""
+        if not self._required:
+            return ANYBODY
+        if token is None:
+            raise Refusal("unauthorized", "this service wants a key: Authorization: Bearer fsk_…")
+        found = _TOKEN.match(token)
+        known = self._keys.get(found[1]) if found else None
+        # The same work for an unknown id as for a wrong secret.
+        expected, caller = known or (bytes(32), ANYBODY)
+        given = hashlib.sha256((found[2] if found else "").encode()).digest()
+        if not hmac.compare_digest(given, expected) or known is None:
+            raise Refusal("unauthorized", "the key is unknown or has been revoked")
+        return caller
+
+
+def new_key(
+    name: str, scopes: Sequence[str], stream: str | None, created: str
+) -> tuple[str, KeyRow]:
+    """A new token, and what is stored of it."""
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise InvalidValueError(
+            f"scopes must be some of {', '.join(SCOPES)}, got {', '.join(unknown) or 'none'}"
+        )
+    id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    hashed = hashlib.sha256(secret.encode()).digest()
+    row = KeyRow(id, name, hashed, json.dumps(sorted(set(scopes))), stream, created, None)
+    return f"fsk_{id}_{secret}", row
+
+
+class RateLimit:
+    """Requests per second of one caller: as many at once, then at that pace; 0: no limit."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def check(self, who: str) -> None:
+        """Count a request of ``who``, or refuse it."""
+        if not self._rate:
+            return
+        now = self._clock()
+        left, since = self._left.get(who, (self._rate, now))
+        left = min(self._rate, left + (now - since) * self._rate)
+        if left < 1.0:
+            raise Refusal(
+                "too-many-requests", f"more than {self._rate:g} requests a second", retry_after=1
+            )
+        if len(self._left) > 10_000:  # whoever is not here has all of it left
+            self._left = {w: at for w, at in self._left.items() if now - at[1] < 1.0}
+        self._left[who] = left - 1.0, now

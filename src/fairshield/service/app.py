@@ -1,0 +1,351 @@
+"""The ASGI application: routes, and what every request to the API goes through.
+
+``create_app`` opens nothing; the service begins with the application's lifespan and ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+
+from fairshield import __version__
+from fairshield.errors import FairshieldError
+from fairshield.service.access import Access, Caller, RateLimit
+from fairshield.service.api import ENDPOINTS, Endpoint
+from fairshield.service.context import Call, Limits, Service
+from fairshield.service.engine import Engine
+from fairshield.service.http import (
+    App,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    check_length,
+    media_type,
+    parse_json,
+    parse_query,
+    problem,
+    problem_of,
+    read_body,
+    reply,
+    with_headers,
+)
+from fairshield.service.messages import Health
+from fairshield.service.metrics import exposition
+from fairshield.service.openapi import document
+from fairshield.service.pages import PAGES, STATIC
+from fairshield.service.policies import Shelf, Workshop
+from fairshield.service.problems import Refusal
+from fairshield.service.store import Connection, Database
+
+logger = logging.getLogger("fairshield.service")
+_KEYS_EVERY = 1.0
+"""Seconds after which a key that was created or revoked is seen to be."""
+_COOKIE = "fairshield_key"
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def create_app(
+    database: Database,
+    *,
+    limits: Limits | None = None,
+    local: bool = True,
+    demo: bool = False,
+    started: Callable[[Service], Any] | None = None,
+) -> App:
+    """The service over a database, as an ASGI application.
+
+    Parameters
+    ----------
+    limits
+        On requests.
+    local
+        Whether it is reached from this machine only: then, as long as there are no keys, it
+        answers without, but only to those who call it by a local name.
+    demo
+        Whether its streams are fed by a simulation.
+    started
+        Called with the running service; what it returns, if anything, is awaited at the end.
+    """
+    holder: dict[str, Service] = {}
+    limits = limits or Limits()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        with tempfile.TemporaryDirectory(prefix="fairshield-") as folder:
+            shelf = Shelf(Path(folder))
+            engine = Engine(database, shelf)
+            await engine.start()
+            service = Service(
+                engine=engine, shelf=shelf, workshop=Workshop(engine, shelf), limits=limits,
+                access=Access(await engine.read(Connection.access_keys), required=not local),
+                rate=RateLimit(limits.rate), demo=demo,
+            )  # fmt: skip
+            await service.workshop.start()
+            holder["service"] = app.state.service = service
+            watching = asyncio.create_task(_watch_keys(service))
+            ending = started(service) if started is not None else None
+            try:
+                yield
+            finally:
+                service.stopping.set()
+                watching.cancel()
+                if ending is not None:
+                    await ending()
+                service.workshop.stop()
+                await engine.stop()
+
+    def service() -> Service:
+        return holder["service"]
+
+    routes: list[BaseRoute] = [*_api_routes(service), *_plain_routes(service)]
+    routes += [Route(page.path, _Dispatch({"GET": _Page(page, service)})) for page in PAGES]
+    routes.append(Mount("/static", StaticFiles(directory=STATIC)))
+    app = Starlette(routes=routes, lifespan=lifespan)
+    app.router.default = _nothing_here
+    app.router.redirect_slashes = False
+    return with_headers(_bare(app))
+
+
+def _bare(app: Starlette) -> App:
+    """The router without the framework's middleware; a mistake of ours is an answer, too."""
+    router: Router = app.router
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app
+        begun = False
+
+        async def noting(message: Any) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await router(scope, receive, noting)
+        except Exception:
+            if scope["type"] != "http" or begun:
+                raise
+            logger.exception("a request failed")
+            why = Refusal("unavailable", "the service made a mistake, which is in its log")
+            await problem(why, scope["path"])(scope, receive, send)
+
+    return serve
+
+
+async def _watch_keys(service: Service) -> None:
+    while True:
+        await asyncio.sleep(_KEYS_EVERY)
+        with contextlib.suppress(Refusal):
+            service.access.refresh(await service.engine.read(Connection.access_keys))
+
+
+# Routes -------------------------------------------------------------------------------------
+
+
+class _Dispatch:
+    """The methods of one path."""
+
+    def __init__(self, by_method: dict[str, App]) -> None:
+        self._by_method = dict(by_method)
+        if "GET" in by_method:
+            self._by_method["HEAD"] = by_method["GET"]
+        self._allow = ", ".join(sorted(self._by_method)).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._by_method.get(scope["method"])
+        if app is None:
+            why = Refusal("method-not-allowed", f"{scope['method']} is not for {scope['path']}")
+            app = problem(why, scope["path"], (b"allow", self._allow))
+        await app(scope, receive, send)
+
+
+def _api_routes(service: Callable[[], Service]) -> Iterable[Route]:
+    by_path: dict[str, dict[str, App]] = {}
+    for endpoint in ENDPOINTS:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = _Api(endpoint, service)
+    for path, methods in by_path.items():
+        yield Route(path, _Dispatch(methods))
+
+
+def _plain_routes(service: Callable[[], Service]) -> Iterable[Route]:
+    async def livez(scope: Scope, receive: Receive, send: Send) -> None:
+        await _health(service(), "alive")(scope, receive, send)
+
+    async def readyz(scope: Scope, receive: Receive, send: Send) -> None:
+        engine = service().engine
+        ready = engine.status == "ready" and not service().stopping.is_set()
+        if ready:
+            answer = _health(service(), "ready")
+        else:
+            why = engine.fault or f"the service is {engine.status}"
+            answer = problem(Refusal("unavailable", why, retry_after=1), scope["path"])
+        await answer(scope, receive, send)
+
+    async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            caller_of(scope, headers_of(scope), service()).check("read", None)
+            body, content_type = await exposition(service())
+            answer = Reply(body, content_type=content_type.encode())
+        except FairshieldError as error:
+            answer = problem_of(error, scope["path"])
+        await answer(scope, receive, send)
+
+    async def openapi(scope: Scope, receive: Receive, send: Send) -> None:
+        await Reply(document())(scope, receive, send)
+
+    for path, app in (
+        ("/livez", livez), ("/readyz", readyz), ("/metrics", metrics), ("/openapi.json", openapi)
+    ):  # fmt: skip
+        yield Route(path, _Dispatch({"GET": app}))
+
+
+def _health(service: Service, status: str) -> Reply:
+    return reply(Health(status=status, loading=service.engine.loading, version=__version__))
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] != "http":
+        return
+    why = Refusal("not-found", f"there is nothing at {scope['path']}")
+    await problem(why, scope["path"])(scope, receive, send)
+
+
+# One request --------------------------------------------------------------------------------
+
+
+class _Api:
+    """An endpoint: who asks, how often, what; then the handler; then the answer."""
+
+    def __init__(self, endpoint: Endpoint, service: Callable[[], Service]) -> None:
+        self.endpoint, self._service = endpoint, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self.endpoint.handle(await self._call(scope, receive))
+        except FairshieldError as error:
+            answer = problem_of(error, scope["path"])
+        await answer(scope, receive, send)
+
+    async def _call(self, scope: Scope, receive: Receive) -> Call:
+        endpoint, service = self.endpoint, self._service()
+        headers = headers_of(scope)
+        caller = caller_of(scope, headers, service)
+        path = _path(scope["path_params"])
+        caller.check(endpoint.scope, path.get("name"))
+        service.rate.check(caller.actor or (scope["client"] or ("",))[0])
+        call = Call(service, scope, headers, caller, path)
+        call.query = parse_query(endpoint.query, scope["query_string"])
+        if endpoint.keyed:
+            call.key = _idempotency_key(headers)
+        if endpoint.body is not None:
+            call.body = await self._body(headers, receive, service.limits)
+        return call
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive, limits: Limits) -> Any:
+        kind, file = media_type(headers), b"application/octet-stream"
+        uploaded = self.endpoint.upload and kind == file
+        if not uploaded and kind != b"application/json":
+            wanted = (
+                "application/json" + (" or a policy as " + file.decode()) * self.endpoint.upload
+            )
+            got = kind.decode("latin-1") or "nothing"
+            raise Refusal("unsupported-media-type", f"the body must be {wanted}, got {got}")
+        limit = limits.upload if uploaded else limits.body
+        check_length(headers, limit)
+        body = await read_body(receive, limit=limit, seconds=limits.seconds)
+        return body if uploaded else parse_json(self.endpoint.decoder, body)
+
+
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Headers by name; of repeated ones the last."""
+    return dict(scope["headers"])
+
+
+def caller_of(scope: Scope, headers: dict[bytes, bytes], service: Service) -> Caller:
+    """Who asks: by a bearer key, or by the cookie of the dashboard."""
+    access = service.access
+    if not access.required:
+        _check_local(headers)
+        return access.caller(None)
+    given = headers.get(b"authorization", b"").decode("latin-1")
+    scheme, _, token = given.partition(" ")
+    if scheme.lower() == "bearer":
+        return access.caller(token.strip())
+    caller = access.caller(_cookie(headers))
+    _check_origin(headers)
+    return caller
+
+
+def _check_local(headers: dict[bytes, bytes]) -> None:
+    """Without keys only those who mean this machine are answered, and no page from elsewhere."""
+    host = headers.get(b"host", b"").decode("latin-1")
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    if name.lower() not in _LOCAL_HOSTS:
+        raise Refusal(
+            "forbidden",
+            f"without keys this service answers to local names only, not to {host!r}: create a key "
+            "with fairshield keys create",
+        )
+    _check_origin(headers)
+
+
+def _check_origin(headers: dict[bytes, bytes]) -> None:
+    origin = headers.get(b"origin")
+    if origin is not None and origin.split(b"//", 1)[-1] != headers.get(b"host"):
+        raise Refusal("forbidden", "requests from pages of another origin are not answered")
+
+
+def _cookie(headers: dict[bytes, bytes]) -> str | None:
+    for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == _COOKIE:
+            return value
+    return None
+
+
+def _path(parameters: dict[str, str]) -> dict[str, Any]:
+    path: dict[str, Any] = dict(parameters)
+    if "n" in path:
+        text = path["n"]
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
+            raise Refusal("not-found", f"{text!r} is not the number of a decision")
+        path["n"] = int(text)
+    return path
+
+
+def _idempotency_key(headers: dict[bytes, bytes]) -> str:
+    key = headers.get(b"idempotency-key")
+    if key is None:
+        raise Refusal("missing-key", "this request needs a header Idempotency-Key")
+    if not 1 <= len(key) <= 200 or not all(32 < byte < 127 for byte in key):
+        raise Refusal(
+            "invalid-request", "an Idempotency-Key has 1 to 200 visible ASCII characters, no spaces"
+        )
+    return key.decode("ascii")
+
+
+class _Page:
+    """A page of the dashboard, for whoever may read; others are asked for a key."""
+
+    def __init__(self, page: Any, service: Callable[[], Service]) -> None:
+        self._page, self._service = page, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service, headers = self._service(), headers_of(scope)
+        try:
+            caller = caller_of(scope, headers, service)
+            caller.check(self._page.scope, scope["path_params"].get("name"))
+            call = Call(service, scope, headers, caller, _path(scope["path_params"]))
+            answer = await self._page.handle(call)
+        except FairshieldError as error:
+            answer = problem_of(error, scope["path"])
+        await answer(scope, receive, send)

@@ -1,0 +1,133 @@
+"""Server-sent events: what has changed, a few times a second, from where the client left off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from fairshield.service import views
+from fairshield.service.commands import decision_of
+from fairshield.service.context import Call
+from fairshield.service.http import App
+from fairshield.service.live import LiveStream
+from fairshield.service.messages import Service as ServiceState
+from fairshield.service.messages import Stream, Streams, Update
+from fairshield.service.problems import Refusal
+from fairshield.service.store import Connection
+
+_PACE = 0.4
+"""Seconds between two events."""
+_PULSE = 10.0
+"""Seconds after which a silent connection is shown to be alive."""
+_MOST_DECISIONS = 20
+_MOST_POINTS = 2_000
+
+
+async def stream_events(call: Call) -> App:
+    """Updates of one stream; ``Last-Event-ID`` is the entry up to which the client knows it."""
+    name, engine, shelf = call.path["name"], call.service.engine, call.service.shelf
+    number = await engine.read(lambda connection: connection.stream(name))
+    if number is None:
+        raise Refusal("not-found", f"there is no stream {name!r}")
+    known = _known(call)
+
+    async def update() -> tuple[str, bytes]:
+        nonlocal known
+        stream: Stream = await engine.query(name, LiveStream.describe)
+        since = known
+
+        def look(connection: Connection) -> Update:
+            series = views.series(number, connection, shelf, after=since, last=_MOST_POINTS)
+            rows = connection.latest(number, limit=_MOST_DECISIONS)
+            return Update(
+                stream=stream,
+                series=series,
+                decisions=tuple(
+                    decision_of(row, stream.length) for row in rows if row.seq > (since or 0)
+                ),
+                service=_service(call),
+            )
+
+        found = await engine.read(look)
+        known = found.series.seq
+        return str(known), msgspec.json.encode(found)
+
+    return _sse(call, name, update)
+
+
+async def all_events(call: Call) -> App:
+    """Updates of all streams."""
+    engine, only = call.service.engine, call.caller.stream
+
+    async def update() -> tuple[str, bytes]:
+        names = [name for _, name in await engine.read(Connection.streams) if only in (None, name)]
+        found = await asyncio.gather(
+            *(engine.query(name, LiveStream.describe) for name in sorted(names)),
+            return_exceptions=True,
+        )
+        streams = tuple(stream for stream in found if isinstance(stream, Stream))
+        return "", msgspec.json.encode(Streams(streams))
+
+    return _sse(call, None, update)
+
+
+def _service(call: Call) -> ServiceState:
+    service = call.service
+    return ServiceState(
+        status=service.engine.status,
+        waiting=service.engine.waiting,
+        latency_p50=service.latencies.quantile(0.5),
+        latency_p99=service.latencies.quantile(0.99),
+    )
+
+
+def _known(call: Call) -> int | None:
+    last = call.headers.get(b"last-event-id", b"")
+    return int(last) if last.isdigit() and len(last) < 16 else None
+
+
+def _sse(call: Call, name: str | None, update: Callable[[], Awaitable[tuple[str, bytes]]]) -> App:
+    return StreamingResponse(
+        _events(call, name, update),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+    )
+
+
+async def _events(
+    call: Call, name: str | None, update: Callable[[], Awaitable[tuple[str, bytes]]]
+) -> AsyncIterator[bytes]:
+    changed = asyncio.Event()
+    changed.set()
+    stopping = call.service.stopping
+    unwatch = call.service.engine.watch(name, changed)
+    try:
+        yield b"retry: 1000\n\n"
+        while not stopping.is_set():
+            if changed.is_set():
+                changed.clear()
+                try:
+                    id, data = await update()
+                except Refusal as why:
+                    yield b"event: problem\ndata: %s\n\n" % msgspec.json.encode(why.detail)
+                    return
+                yield b"id: %s\nevent: update\ndata: %s\n\n" % (id.encode(), data)
+            else:
+                yield b": alive\n\n"
+            await either(stopping, seconds=_PACE)
+            await either(changed, stopping, seconds=_PULSE)
+    finally:
+        unwatch()
+
+
+async def either(*events: asyncio.Event, seconds: float) -> None:
+    """Wait for one of these events, but no longer than so."""
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

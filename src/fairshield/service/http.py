@@ -1,0 +1,175 @@
+"""HTTP as the service speaks it: requests read with limits, answers and problems written.
+
+Plain ASGI: nothing here cancels work that has begun, and nothing runs after the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from fairshield.errors import FairshieldError
+from fairshield.service.messages import Problem
+from fairshield.service.problems import KINDS, Refusal, refusal
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+T = TypeVar("T")
+
+JSON = b"application/json"
+SAFE_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+        b"form-action 'self'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer."""
+
+    body: bytes
+    status: int = 200
+    content_type: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        headers = [
+            (b"content-type", self.content_type),
+            (b"content-length", b"%d" % len(self.body)),
+            (b"cache-control", b"no-store"),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def reply(message: msgspec.Struct, status: int = 200) -> Reply:
+    """A message as an answer."""
+    return Reply(msgspec.json.encode(message), status)
+
+
+def problem(why: Refusal, instance: str | None = None, *headers: tuple[bytes, bytes]) -> Reply:
+    """A refusal as an answer."""
+    kind = KINDS[why.kind]
+    body = msgspec.json.encode(
+        Problem(
+            type=f"/problems/{why.kind}",
+            title=kind.title,
+            status=kind.status,
+            detail=why.detail,
+            instance=instance,
+        )
+    )
+    if why.retry_after is not None:
+        headers = (*headers, (b"retry-after", b"%d" % why.retry_after))
+    if kind.status == 401:
+        headers = (*headers, (b"www-authenticate", b'Bearer realm="fairshield"'))
+    return Reply(body, kind.status, b"application/problem+json", headers)
+
+
+def problem_of(error: FairshieldError, instance: str | None = None) -> Reply:
+    """An error of the library as an answer."""
+    return problem(refusal(error), instance)
+
+
+# Reading ------------------------------------------------------------------------------------
+
+
+async def read_body(receive: Receive, *, limit: int, seconds: float) -> bytes:
+    """The body of a request, if it is not too long and does not take too long."""
+    try:
+        async with asyncio.timeout(seconds):
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            if message["type"] == "http.request" and not message.get("more_body"):
+                if len(body) > limit:
+                    raise _too_large(limit)
+                return body
+            parts, size = [body], len(body)
+            while message.get("more_body"):
+                message = await receive()
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > limit:
+                    raise _too_large(limit)
+    except TimeoutError:
+        raise Refusal("timeout", f"the body did not arrive within {seconds:g} seconds") from None
+    if message["type"] == "http.disconnect":
+        raise Refusal("timeout", "the client went away before its request was complete")
+    return b"".join(parts)
+
+
+def check_length(headers: dict[bytes, bytes], limit: int) -> None:
+    """Refuse a body that says it is too long, before it is read."""
+    length = headers.get(b"content-length")
+    if length is not None and (not length.isdigit() or int(length) > limit):
+        raise _too_large(limit)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal("too-large", f"the body is longer than {limit:,} bytes")
+
+
+def media_type(headers: dict[bytes, bytes]) -> bytes:
+    """The media type of the body, without parameters."""
+    return headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+
+
+def parse_json(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    """A message of the documented form."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Refusal("invalid-request", str(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise Refusal("malformed-request", f"not JSON: {error}") from None
+
+
+def parse_query(kind: type[T], query: bytes) -> T:
+    """The parameters of an address; unknown and repeated ones are refused."""
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query),
+            max_num_fields=20, errors="strict",
+        )  # fmt: skip
+    except ValueError as error:
+        raise Refusal("malformed-request", f"the query cannot be read: {error}") from None
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise Refusal("invalid-request", "a query parameter is given twice")
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refusal("invalid-request", f"query: {error}") from None
+
+
+def with_headers(app: App) -> App:
+    """The same app; every answer carries :data:`SAFE_HEADERS`."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+
+        async def send_guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *SAFE_HEADERS]
+            await send(message)
+
+        await app(scope, receive, send_guarded)
+
+    return guarded

@@ -1,0 +1,87 @@
+"""Figures for Prometheus, gathered when they are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from fairshield.service.context import Service
+from fairshield.service.live import LiveStream
+from fairshield.service.messages import Stream
+from fairshield.service.store import Connection
+
+
+async def exposition(service: Service) -> tuple[bytes, str]:
+    """All figures in Prometheus' text format, and its content type."""
+    engine = service.engine
+    names = [name for _, name in await engine.read(Connection.streams)]
+    found = await asyncio.gather(
+        *(engine.query(name, LiveStream.describe) for name in names), return_exceptions=True
+    )
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Figures(service, [s for s in found if isinstance(s, Stream)]))
+    return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+_Reading = tuple[str, str, Callable[[Stream], float | None]]
+"""Name, explanation and value of a figure of a stream."""
+
+
+class _Figures(Collector):
+    def __init__(self, service: Service, streams: list[Stream]) -> None:
+        self._service, self._streams = service, streams
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._of_streams()
+        yield from self._of_service()
+
+    def _of_streams(self) -> Iterable[Metric]:
+        counters: tuple[_Reading, ...] = (
+            ("decisions", "Decisions made", lambda s: s.state.decisions),
+            ("overruled", "Decisions that differ from the proposal", lambda s: s.state.overruled),
+            ("cost_paid", "Cost of overruling", lambda s: s.state.cost_paid),
+            ("windows", "Windows or periods completed", lambda s: s.state.windows_completed),
+            ("windows_fair", "Of these, ended fair", lambda s: s.state.windows_fair),
+        )
+        for name, text, value in counters:
+            counter = CounterMetricFamily(f"fairshield_{name}", text, labels=["stream"])
+            for stream in self._streams:
+                counter.add_metric([stream.name], value(stream) or 0.0)
+            yield counter
+        gauges: tuple[_Reading, ...] = (
+            ("bias", "Bias of the counters now", lambda s: s.state.bias),
+            ("bias_limit", "The largest bias that is fair", lambda s: s.limit),
+            ("bias_unshielded", "What the proposals led to", lambda s: s.state.bias_unshielded),
+            ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
+            ("guaranteed", "1: certain to end fair", lambda s: int(s.state.guaranteed)),
+        )
+        for name, text, value in gauges:
+            gauge = GaugeMetricFamily(f"fairshield_{name}", text, labels=["stream"])
+            for stream in self._streams:
+                if (number := value(stream)) is not None:
+                    gauge.add_metric([stream.name], number)
+            yield gauge
+
+    def _of_service(self) -> Iterable[Metric]:
+        engine, figures = self._service.engine, self._service.engine.figures
+        for name, text, value in (
+            ("commits", "Transactions committed", figures.commits),
+            ("entries", "Log entries stored", figures.entries),
+            ("commit_seconds", "Time spent applying and committing", figures.commit_seconds),
+            ("store_failures", "Times the store failed and was read again", figures.failures),
+            ("repeats", "Requests answered from the log", figures.repeats),
+        ):
+            yield CounterMetricFamily(f"fairshield_{name}", text, value=value)
+        yield GaugeMetricFamily("fairshield_queue", "Requests waiting", value=engine.waiting)
+        latency = GaugeMetricFamily(
+            "fairshield_latency_seconds", "Of the last decisions", labels=["quantile"]
+        )
+        for share in (0.5, 0.9, 0.99):
+            if (seconds := self._service.latencies.quantile(share)) is not None:
+                latency.add_metric([str(share)], seconds)
+        yield latency

@@ -1,0 +1,150 @@
+"""The OpenAPI document, made from the table of endpoints and the messages."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from fairshield import __version__
+from fairshield.service.api import ENDPOINTS, Endpoint
+from fairshield.service.messages import Health, Key, Name, Problem
+from fairshield.service.problems import KINDS
+
+_ALWAYS = ("unauthorized", "forbidden", "too-many-requests", "unavailable", "invalid-request",
+           "malformed-request")  # fmt: skip
+_WITH_BODY = ("timeout", "too-large", "unsupported-media-type")
+_PARAMETERS = {
+    "name": ("Of the stream", Name),
+    "n": ("Number of the decision, from 1", int),
+    "policy": ("Id or digest of the policy", str),
+}
+
+
+@cache
+def document() -> bytes:
+    """The document, as JSON."""
+    return msgspec.json.encode(_document())
+
+
+def _document() -> dict[str, Any]:
+    messages = [e.body for e in ENDPOINTS if _is_message(e.body)]
+    messages += [kind for e in ENDPOINTS for kind in e.answers.values() if _is_message(kind)]
+    messages += [Problem, Health]
+    unique = list(dict.fromkeys(messages))
+    _, schemas = msgspec.json.schema_components(unique, ref_template="#/components/schemas/{name}")
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "fairshield",
+            "version": __version__,
+            "description": "Decisions that are fair at the end of every window or period, on "
+            "every input sequence. Every answered decision is on disk.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": _paths(),
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    for path, summary in (("/livez", "Whether the process answers"),
+                          ("/readyz", "Whether decisions can be made")):  # fmt: skip
+        answers = {"200": _answer("Yes", Health), "503": _answer("No", Problem)}
+        paths[path] = {"get": {"summary": summary, "operationId": path[1:], "security": [],
+                               "responses": answers}}  # fmt: skip
+    return paths
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": endpoint.summary,
+        "operationId": endpoint.handle.__name__,
+        "tags": [endpoint.path.split("/")[2]],
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
+        "responses": _responses(endpoint),
+    }
+    if endpoint.scope is not None:
+        operation["description"] = (
+            f"Needs a key with the scope {endpoint.scope!r}, if keys are used."
+        )
+    if endpoint.keyed:
+        operation["parameters"].append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": True,
+                "description": "New for each request, the same for each retry.",
+                "schema": {**_schema(Key), "pattern": "^[!-~]{1,200}$"},
+            }
+        )
+    if endpoint.body is not None:
+        content: dict[str, Any] = {"application/json": {"schema": _schema(endpoint.body)}}
+        if endpoint.upload:
+            content["application/octet-stream"] = {"schema": {}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    found = []
+    for name in re.findall(r"{(\w+)}", endpoint.path):
+        description, kind = _PARAMETERS[name]
+        schema = {"type": "integer", "minimum": 1} if name == "n" else _schema(kind)
+        found.append(
+            {"name": name, "in": "path", "required": True, "description": description,
+             "schema": schema}
+        )  # fmt: skip
+    return found
+
+
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    _, parts = msgspec.json.schema_components([endpoint.query])
+    properties = parts[endpoint.query.__name__]["properties"]
+    return [
+        {"name": name, "in": "query", "required": False, "schema": of_one}
+        for name, of_one in properties.items()
+    ]
+
+
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
+    answers = {
+        str(status): _answer("Done", kind, endpoint.content_type)
+        for status, kind in endpoint.answers.items()
+    }
+    kinds = [*_ALWAYS, *endpoint.problems]
+    kinds += _WITH_BODY if endpoint.body is not None else ()
+    kinds += ("missing-key", "key-reused") if endpoint.keyed else ()
+    by_status: dict[int, list[str]] = {}
+    for kind in dict.fromkeys(kinds):
+        by_status.setdefault(KINDS[kind].status, []).append(kind)
+    for status, of_status in sorted(by_status.items()):
+        titles = "; ".join(f"{kind}: {KINDS[kind].title}" for kind in of_status)
+        answers[str(status)] = _answer(titles, Problem, "application/problem+json")
+    return answers
+
+
+def _answer(description: str, kind: Any, content_type: str = "application/json") -> dict[str, Any]:
+    if kind is Problem:
+        content_type = "application/problem+json"
+    return {"description": description, "content": {content_type: {"schema": _schema(kind)}}}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components(
+        [kind], ref_template="#/components/schemas/{name}"
+    )
+    return schema
+
+
+def _is_message(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
