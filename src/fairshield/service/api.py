@@ -116,7 +116,8 @@ class SeriesQuery(Query, frozen=True):
 class Endpoint:
     """One method of one path: what it takes, what it answers, who may ask.
 
-    ``problems`` are those beyond what every endpoint of its kind may answer.
+    ``problems`` are those beyond what every endpoint of its kind may answer.  ``filtered``: a key
+    for one stream may ask, and is shown that stream alone.
     """
 
     method: str
@@ -131,6 +132,7 @@ class Endpoint:
     problems: tuple[str, ...] = ()
     keyed: bool = False
     upload: bool = False
+    filtered: bool = False
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
@@ -477,7 +479,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         method="GET", path="/v1/streams", handle=list_streams, summary="All streams",
-        answers={200: Streams},
+        answers={200: Streams}, filtered=True,
     ),
     Endpoint(
         method="POST", path="/v1/streams", handle=create_stream, scope="admin",
@@ -535,12 +537,13 @@ ENDPOINTS = (
     Endpoint(
         method="GET", path="/v1/events", handle=all_events,
         summary="Changes of all streams, as server-sent events", answers={200: str},
-        content_type="text/event-stream",
+        content_type="text/event-stream", filtered=True,
     ),
     Endpoint(
         method="POST", path="/v1/policies", handle=create_policy, scope="admin", upload=True,
         summary="Upload a policy file, or have the policy of a specification made",
-        body=dict[str, Any], answers={200: Policy, 202: Policy}, problems=("infeasible",),
+        body=dict[str, Any], answers={200: Policy, 202: Policy},
+        problems=("infeasible", "too-costly"),
     ),
     Endpoint(
         method="GET", path="/v1/policies", handle=list_policies, summary="All policies",

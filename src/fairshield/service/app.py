@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 
@@ -47,11 +50,17 @@ from fairshield.service.policies import Shelf, Workshop
 from fairshield.service.problems import Refusal
 from fairshield.service.store import Connection, Database
 
+if TYPE_CHECKING:
+    from fairshield.service.tracing import Tracing
+
 logger = logging.getLogger("fairshield.service")
 _KEYS_EVERY = 1.0
 """Seconds after which a key that was created or revoked is seen to be."""
 _COOKIE = "fairshield_key"
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_ONCE = frozenset(
+    {b"host", b"authorization", b"idempotency-key", b"content-type", b"origin", b"last-event-id"}
+)
+"""Headers that mean nothing when they are given twice."""
 
 
 def create_app(
@@ -60,6 +69,7 @@ def create_app(
     limits: Limits | None = None,
     local: bool = True,
     demo: bool = False,
+    tracing: Tracing | None = None,
     started: Callable[[Service], Any] | None = None,
 ) -> App:
     """The service over a database, as an ASGI application.
@@ -73,6 +83,8 @@ def create_app(
         answers without, but only to those who call it by a local name.
     demo
         Whether its streams are fed by a simulation.
+    tracing
+        Where spans go, if they are wanted.
     started
         Called with the running service; what it returns, if anything, is awaited at the end.
     """
@@ -90,15 +102,17 @@ def create_app(
                 access=Access(await engine.read(Connection.access_keys), required=not local),
                 rate=RateLimit(limits.rate), demo=demo,
             )  # fmt: skip
+            engine.committed = _noting(service, tracing)
             await service.workshop.start()
             holder["service"] = app.state.service = service
-            watching = asyncio.create_task(_watch_keys(service))
+            beside = [asyncio.create_task(task(service)) for task in _BESIDE]
             ending = started(service) if started is not None else None
             try:
                 yield
             finally:
                 service.stopping.set()
-                watching.cancel()
+                for task in beside:
+                    task.cancel()
                 if ending is not None:
                     await ending()
                 service.workshop.stop()
@@ -108,12 +122,27 @@ def create_app(
         return holder["service"]
 
     routes: list[BaseRoute] = [*_api_routes(service), *_plain_routes(service)]
-    routes += [Route(page.path, _Dispatch({"GET": _Page(page, service)})) for page in PAGES]
-    routes.append(Mount("/static", StaticFiles(directory=STATIC)))
+    routes += [
+        Route(page.path, _Dispatch(page.path, {"GET": _Page(page, service)})) for page in PAGES
+    ]
+    routes.append(Mount("/static", _Files(StaticFiles(directory=STATIC))))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.default = _nothing_here
     app.router.redirect_slashes = False
-    return with_headers(_bare(app))
+    serve = with_headers(_bare(app))
+    return serve if tracing is None else tracing.traced(serve)
+
+
+def _noting(service: Service, tracing: Tracing | None) -> Callable[[int, int, float], None]:
+    """What is done after every commit."""
+    if tracing is None:
+        return service.commits.add
+
+    def noting(entries: int, requests: int, seconds: float) -> None:
+        service.commits.add(entries, requests, seconds)
+        tracing.committed(entries, requests, seconds)
+
+    return noting
 
 
 def _bare(app: Starlette) -> App:
@@ -131,11 +160,14 @@ def _bare(app: Starlette) -> App:
 
         try:
             await router(scope, receive, noting)
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
             if scope["type"] != "http" or begun:
                 raise
-            logger.exception("a request failed")
-            why = Refusal("unavailable", "the service made a mistake, which is in its log")
+            if isinstance(error, asyncio.CancelledError):
+                why = Refusal("unavailable", "the service is stopping", retry_after=1)
+            else:
+                logger.exception("a request failed")
+                why = Refusal("unavailable", "the service made a mistake, which is in its log")
             await problem(why, scope["path"])(scope, receive, send)
 
     return serve
@@ -148,13 +180,18 @@ async def _watch_keys(service: Service) -> None:
             service.access.refresh(await service.engine.read(Connection.access_keys))
 
 
+_BESIDE = (_watch_keys,)
+"""What runs beside the service, until it ends."""
+
+
 # Routes -------------------------------------------------------------------------------------
 
 
 class _Dispatch:
     """The methods of one path."""
 
-    def __init__(self, by_method: dict[str, App]) -> None:
+    def __init__(self, path: str, by_method: dict[str, App]) -> None:
+        self.path = path
         self._by_method = dict(by_method)
         if "GET" in by_method:
             self._by_method["HEAD"] = by_method["GET"]
@@ -173,7 +210,7 @@ def _api_routes(service: Callable[[], Service]) -> Iterable[Route]:
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = _Api(endpoint, service)
     for path, methods in by_path.items():
-        yield Route(path, _Dispatch(methods))
+        yield Route(path, _Dispatch(path, methods))
 
 
 def _plain_routes(service: Callable[[], Service]) -> Iterable[Route]:
@@ -205,7 +242,22 @@ def _plain_routes(service: Callable[[], Service]) -> Iterable[Route]:
     for path, app in (
         ("/livez", livez), ("/readyz", readyz), ("/metrics", metrics), ("/openapi.json", openapi)
     ):  # fmt: skip
-        yield Route(path, _Dispatch({"GET": app}))
+        yield Route(path, _Dispatch(path, {"GET": app}))
+
+
+class _Files:
+    """Files of the dashboard; what is not there is a problem like others."""
+
+    path = "/static"
+
+    def __init__(self, files: StaticFiles) -> None:
+        self._files = files
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._files(scope, receive, send)
+        except (HTTPException, OSError, ValueError):
+            await _nothing_here(scope, receive, send)
 
 
 def _health(service: Service, status: str) -> Reply:
@@ -240,7 +292,7 @@ class _Api:
         headers = headers_of(scope)
         caller = caller_of(scope, headers, service)
         path = _path(scope["path_params"])
-        caller.check(endpoint.scope, path.get("name"))
+        caller.check(endpoint.scope, caller.stream if endpoint.filtered else path.get("name"))
         service.rate.check(caller.actor or (scope["client"] or ("",))[0])
         call = Call(service, scope, headers, caller, path)
         call.query = parse_query(endpoint.query, scope["query_string"])
@@ -261,13 +313,19 @@ class _Api:
             raise Refusal("unsupported-media-type", f"the body must be {wanted}, got {got}")
         limit = limits.upload if uploaded else limits.body
         check_length(headers, limit)
-        body = await read_body(receive, limit=limit, seconds=limits.seconds)
+        seconds = limits.upload_seconds if uploaded else limits.seconds
+        body = await read_body(receive, limit=limit, seconds=seconds)
         return body if uploaded else parse_json(self.endpoint.decoder, body)
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
-    """Headers by name; of repeated ones the last."""
-    return dict(scope["headers"])
+    """Headers by name; of repeated ones the last, unless that could be meant to deceive."""
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    if len(headers) < len(scope["headers"]):
+        names = [name for name, _ in scope["headers"] if name in _ONCE]
+        if len(set(names)) < len(names):
+            raise Refusal("malformed-request", "a header that must be given once is given twice")
+    return headers
 
 
 def caller_of(scope: Scope, headers: dict[bytes, bytes], service: Service) -> Caller:
@@ -287,15 +345,28 @@ def caller_of(scope: Scope, headers: dict[bytes, bytes], service: Service) -> Ca
 
 def _check_local(headers: dict[bytes, bytes]) -> None:
     """Without keys only those who mean this machine are answered, and no page from elsewhere."""
-    host = headers.get(b"host", b"").decode("latin-1")
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    if name.lower() not in _LOCAL_HOSTS:
+    host = headers.get(b"host", b"")
+    if not _is_local_name(host):
         raise Refusal(
             "forbidden",
-            f"without keys this service answers to local names only, not to {host!r}: create a key "
-            "with fairshield keys create",
+            "without keys this service answers to local names only, not to "
+            f"{host.decode('latin-1')!r}: create a key with fairshield keys create",
         )
     _check_origin(headers)
+
+
+@lru_cache(100)
+def _is_local_name(host: bytes) -> bool:
+    """Whether a Host header names this machine: no name that somebody else could point here."""
+    name = host.decode("latin-1").lower()
+    if not name.endswith("]"):
+        name = name.rsplit(":", 1)[0]
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _check_origin(headers: dict[bytes, bytes]) -> None:
@@ -340,8 +411,9 @@ class _Page:
         self._page, self._service = page, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        service, headers = self._service(), headers_of(scope)
+        service = self._service()
         try:
+            headers = headers_of(scope)
             caller = caller_of(scope, headers, service)
             caller.check(self._page.scope, scope["path_params"].get("name"))
             call = Call(service, scope, headers, caller, _path(scope["path_params"]))

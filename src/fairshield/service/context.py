@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from fairshield.service.access import Access, Caller, RateLimit
@@ -18,29 +21,67 @@ class Limits:
     """What one request, and one caller, may take.
 
     ``rate`` is requests per second of one caller (0: no limit), ``body`` and ``upload`` bytes of a
-    request and of a policy file, ``seconds`` how long a request may take to arrive.
+    request and of a policy file, ``seconds`` and ``upload_seconds`` how long they may take to
+    arrive, ``connections`` those that are open at once.
     """
 
     rate: float = 10_000.0
     body: int = 4 << 20
     upload: int = 256 << 20
     seconds: float = 20.0
+    upload_seconds: float = 300.0
+    connections: int = 2_000
+
+
+class Histogram:
+    """How many values were at most so large, for each of some bounds."""
+
+    def __init__(self, *bounds: float) -> None:
+        self._bounds, self._counts, self.total = bounds, [0] * (len(bounds) + 1), 0.0
+
+    def add(self, value: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def buckets(self) -> Iterator[tuple[str, int]]:
+        """Every bound, and how many values are at most that."""
+        names = (*(f"{bound:g}" for bound in self._bounds), "+Inf")
+        return zip(names, accumulate(self._counts), strict=True)
+
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
 
 class Latencies:
-    """How long the last decisions took, from request to answer."""
+    """How long decisions took, from request to answer: all of them, and the last ones."""
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=2_000)
+        self.histogram = Histogram(*_SECONDS)
+        self._last: deque[float] = deque(maxlen=2_000)
 
     def add(self, seconds: float) -> None:
         """Note one."""
-        self._seconds.append(seconds)
+        self._last.append(seconds)
+        self.histogram.add(seconds)
 
     def quantile(self, share: float) -> float | None:
         """The time within which this share was answered."""
-        ordered = sorted(self._seconds)
+        ordered = sorted(self._last)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
+
+
+class Commits:
+    """How long group commits took, and how many entries they stored."""
+
+    def __init__(self) -> None:
+        self.seconds = Histogram(*_SECONDS)
+        self.entries = Histogram(*(2**i for i in range(13)))
+
+    def add(self, entries: int, requests: int, seconds: float) -> None:
+        """Note one."""
+        self.entries.add(entries)
+        self.seconds.add(seconds)
 
 
 @dataclass(kw_only=True)
@@ -54,6 +95,7 @@ class Service:
     limits: Limits
     rate: RateLimit
     latencies: Latencies = field(default_factory=Latencies)
+    commits: Commits = field(default_factory=Commits)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     demo: bool = False
 

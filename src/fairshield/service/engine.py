@@ -156,6 +156,8 @@ class Engine:
         self.database, self.shelf, self.figures = database, shelf, Figures()
         self.status: Status = "starting"
         self.fault: str | None = None
+        self.committed: Callable[[int, int, float], None] = lambda entries, requests, seconds: None
+        """Called after every commit, in the thread that writes."""
         self._clock = clock
         self._queue: deque[_Job] = deque()
         self._wake = threading.Condition()
@@ -566,7 +568,10 @@ class _Batch:
             store.commit()
             figures.commits += 1
             figures.entries += len(self._rows)
-            figures.commit_seconds += time.perf_counter() - begun
+            seconds = time.perf_counter() - begun
+            figures.commit_seconds += seconds
+            requests = len(self._asks) + len(self._done)
+            self.engine.committed(len(self._rows), requests, seconds)
         else:
             store.rollback()
 

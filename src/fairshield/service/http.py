@@ -23,7 +23,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 T = TypeVar("T")
 
-JSON = b"application/json"
+JSON, PROBLEM = b"application/json", b"application/problem+json"
 SAFE_HEADERS = (
     (
         b"content-security-policy",
@@ -44,9 +44,13 @@ class Reply:
     status: int = 200
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    kind: str | None = None
+    """Of a problem; noted in the scope, for whoever watches."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
+        if self.kind is not None:
+            scope["problem"] = self.kind
         headers = [
             (b"content-type", self.content_type),
             (b"content-length", b"%d" % len(self.body)),
@@ -78,7 +82,10 @@ def problem(why: Refusal, instance: str | None = None, *headers: tuple[bytes, by
         headers = (*headers, (b"retry-after", b"%d" % why.retry_after))
     if kind.status == 401:
         headers = (*headers, (b"www-authenticate", b'Bearer realm="fairshield"'))
-    return Reply(body, kind.status, b"application/problem+json", headers)
+    if why.kind == "timeout":
+        # What arrives later is the rest of this request, not another one.
+        headers = (*headers, (b"connection", b"close"))
+    return Reply(body, kind.status, PROBLEM, headers, why.kind)
 
 
 def problem_of(error: FairshieldError, instance: str | None = None) -> Reply:

@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
@@ -71,17 +76,20 @@ class _Figures(Collector):
         engine, figures = self._service.engine, self._service.engine.figures
         for name, text, value in (
             ("commits", "Transactions committed", figures.commits),
-            ("entries", "Log entries stored", figures.entries),
-            ("commit_seconds", "Time spent applying and committing", figures.commit_seconds),
+            ("entries", "Entries stored", figures.entries),
             ("store_failures", "Times the store failed and was read again", figures.failures),
             ("repeats", "Requests answered from the log", figures.repeats),
         ):
             yield CounterMetricFamily(f"fairshield_{name}", text, value=value)
         yield GaugeMetricFamily("fairshield_queue", "Requests waiting", value=engine.waiting)
-        latency = GaugeMetricFamily(
-            "fairshield_latency_seconds", "Of the last decisions", labels=["quantile"]
-        )
-        for share in (0.5, 0.9, 0.99):
-            if (seconds := self._service.latencies.quantile(share)) is not None:
-                latency.add_metric([str(share)], seconds)
-        yield latency
+        yield GaugeMetricFamily("fairshield_loading", "Streams replaying", value=engine.loading)
+        ready = int(engine.status == "ready")
+        yield GaugeMetricFamily("fairshield_ready", "1: decisions can be made", value=ready)
+        latencies, commits = self._service.latencies, self._service.commits
+        for name, text, histogram in (
+            ("decision_seconds", "From a request to its answer", latencies.histogram),
+            ("commit_seconds", "Applying and committing a batch", commits.seconds),
+            ("commit_entries", "Entries stored by a commit", commits.entries),
+        ):
+            buckets = list(histogram.buckets())
+            yield HistogramMetricFamily(f"fairshield_{name}", text, buckets, histogram.total)

@@ -9,17 +9,29 @@ from typing import Any
 import msgspec
 
 from fairshield import __version__
+from fairshield.periodic import PeriodicPolicy
 from fairshield.service.api import ENDPOINTS, Endpoint
 from fairshield.service.messages import Health, Key, Name, Problem
 from fairshield.service.problems import KINDS
+from fairshield.specfile import property_kinds
 
 _ALWAYS = ("unauthorized", "forbidden", "too-many-requests", "unavailable", "invalid-request",
-           "malformed-request")  # fmt: skip
+           "malformed-request", "headers-too-large")  # fmt: skip
+_NOT_ASKED = ("none", "sustained")
+"""Properties that are parts of others."""
 _WITH_BODY = ("timeout", "too-large", "unsupported-media-type")
 _PARAMETERS = {
     "name": ("Of the stream", Name),
     "n": ("Number of the decision, from 1", int),
     "policy": ("Id or digest of the policy", str),
+}
+
+
+_PLAIN = {
+    "/livez": ("Whether the process answers", Health, "application/json"),
+    "/readyz": ("Whether decisions can be made", Health, "application/json"),
+    "/openapi.json": ("This document", dict[str, Any], "application/json"),
+    "/metrics": ("Figures for Prometheus", str, "text/plain"),
 }
 
 
@@ -35,6 +47,7 @@ def _document() -> dict[str, Any]:
     messages += [Problem, Health]
     unique = list(dict.fromkeys(messages))
     _, schemas = msgspec.json.schema_components(unique, ref_template="#/components/schemas/{name}")
+    schemas["Specification"] = _specification()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -57,12 +70,67 @@ def _paths() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
-    for path, summary in (("/livez", "Whether the process answers"),
-                          ("/readyz", "Whether decisions can be made")):  # fmt: skip
-        answers = {"200": _answer("Yes", Health), "503": _answer("No", Problem)}
-        paths[path] = {"get": {"summary": summary, "operationId": path[1:], "security": [],
-                               "responses": answers}}  # fmt: skip
+    for path, (summary, kind, content_type) in _PLAIN.items():
+        operation = {
+            "summary": summary,
+            "operationId": re.sub(r"\W", "_", path[1:]),
+            "responses": {"200": _answer("Yes", kind, content_type), "503": _answer("No", Problem)},
+        }
+        if path == "/metrics":
+            operation["description"] = "Needs a key with the scope 'read' for all streams."
+            for name in ("malformed-request", "unauthorized", "forbidden"):
+                known = KINDS[name]
+                operation["responses"][str(known.status)] = _answer(known.title, Problem)
+        else:
+            operation["security"] = []
+        paths[path] = {"get": operation}
     return paths
+
+
+def _specification() -> dict[str, Any]:
+    """What the policy of a specification is made from: the words of specfile, as JSON."""
+    exact = {"type": ["string", "number"], "description": "Exact, as in '0.1' or '1/10'"}
+    whole = {"type": "integer", "minimum": 1}
+    shares = {
+        "type": "object",
+        "additionalProperties": {"type": "number"},
+        "minProperties": 2,
+        "maxProperties": 2,
+    }
+    counts = {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 2}
+    properties = {
+        "property": {"enum": [kind for kind in property_kinds() if kind not in _NOT_ASKED]},
+        "bound": exact, "lower": exact, "upper": exact,
+        "min_support": {"type": "integer", "minimum": 0},
+        "undefined": {"type": "string"},
+        "two_sided": {"type": "boolean"},
+        "outcome": {"type": ["boolean", "integer", "null"]},
+        "horizon": whole,
+        "checkpoints": {"type": "array", "items": whole},
+        "spread": {"type": "number"},
+        "start": {"type": "object", "additionalProperties": {**counts, "minItems": 2}},
+        "periodic": {"enum": list(PeriodicPolicy.kinds())},
+        "period": whole, "periods": whole, "lookahead": whole,
+        "bounds": {"anyOf": [{"enum": ["centred", "cheapest"]},
+                             {"type": "array", "items": exact, "minItems": 2, "maxItems": 2}]},
+        "fallback": {"type": "string"},
+        "groups": shares, "outcomes": shares,
+        "cost": {"type": "number"},
+    }  # fmt: skip
+    return {
+        "title": "Specification",
+        "description": "A policy to be made: the property, how often it must hold (horizon, or "
+        "periodic and period), and the shares of the groups. What does not fit together is "
+        "refused, and the problem says why.",
+        "type": "object",
+        "properties": properties,
+        "required": ["property", "groups"],
+        "additionalProperties": False,
+        "examples": [
+            {"property": "demographic-parity", "bound": "0.1", "horizon": 100,
+             "groups": {"a": 0.3, "b": 0.7}}
+        ],
+    }  # fmt: skip
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
@@ -90,7 +158,11 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.body is not None:
         content: dict[str, Any] = {"application/json": {"schema": _schema(endpoint.body)}}
         if endpoint.upload:
-            content["application/octet-stream"] = {"schema": {}}
+            specification = {"$ref": "#/components/schemas/Specification"}
+            content = {
+                "application/json": {"schema": specification},
+                "application/octet-stream": {"schema": {}},
+            }
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 

@@ -7,6 +7,7 @@ in another thread, noted in the database, and taken up again by the next start i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
@@ -20,12 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
+from fairshield.layout import layout_of
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.periodic.verify import verify_periodic
 from fairshield.service.live import AnyPolicy
 from fairshield.service.problems import Refusal
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
+from fairshield.synthesis.memory import check_memory
 from fairshield.verify import verify
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ logger = logging.getLogger("fairshield.service")
 Progress = Callable[[float], None]
 _BETWEEN_NOTES = 0.5
 """Seconds between two notes of the progress of a job."""
+MOST_STATES = 10**11
+"""Of a policy that is made for others: some minutes' work."""
 
 
 class Shelf:
@@ -76,6 +81,15 @@ class Shelf:
         except ArtifactError as error:
             path.unlink(missing_ok=True)
             raise ArtifactError(str(error).replace(str(path), "the policy file")) from None
+        except Exception as error:  # a header can lie in ways that nobody has thought of
+            path.unlink(missing_ok=True)
+            raise ArtifactError(
+                f"the policy file is not understood ({type(error).__name__}): synthesise it again"
+            ) from None
+
+
+class _Stopped(Exception):
+    """The service ends; the job is left to the next one."""
 
 
 class Workshop:
@@ -85,6 +99,7 @@ class Workshop:
         self._engine, self._shelf = engine, shelf
         self._thread = ThreadPoolExecutor(1, "fairshield-policies")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = threading.Event()
 
     async def start(self) -> None:
         """Take up the jobs that an earlier process left."""
@@ -95,6 +110,7 @@ class Workshop:
 
     def stop(self) -> None:
         """Give up; the next start takes the jobs up again."""
+        self._stopping.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def upload(self, content: bytes, now: str) -> tuple[PolicyRow, bool]:
@@ -141,12 +157,17 @@ class Workshop:
             if row.status == "synthesising":
                 row = self._synthesise(row)
             self._note(self._verified(row))
+        except _Stopped:
+            return
         except FairshieldError as error:
-            if not (isinstance(error, Refusal) and error.kind == "unavailable"):
-                self._note(row._replace(status="refused", error=str(error)))
+            self._refuse(row, str(error))
         except Exception as error:
             logger.exception("policy %s could not be made", row.id)
-            self._note(row._replace(status="refused", error=f"{type(error).__name__}: {error}"))
+            self._refuse(row, f"the service failed to make it ({type(error).__name__})")
+
+    def _refuse(self, row: PolicyRow, why: str) -> None:
+        with contextlib.suppress(_Stopped):
+            self._note(row._replace(status="refused", error=why))
 
     def _synthesise(self, row: PolicyRow) -> PolicyRow:
         spec = json.loads(row.spec or "{}")
@@ -184,6 +205,8 @@ class Workshop:
 
         def tell(share: float) -> None:
             nonlocal last
+            if self._stopping.is_set():
+                raise _Stopped
             if time.monotonic() - last > _BETWEEN_NOTES:
                 last = time.monotonic()
                 self._note(row._replace(progress=share))
@@ -195,7 +218,15 @@ class Workshop:
 
     def _write(self, change: Callable[[Connection], None]) -> None:
         assert self._loop is not None
-        asyncio.run_coroutine_threadsafe(self._engine.write(change), self._loop).result()
+        while not self._stopping.is_set():
+            try:
+                asyncio.run_coroutine_threadsafe(self._engine.write(change), self._loop).result()
+                return
+            except Refusal as why:
+                if why.kind != "unavailable":
+                    raise
+                self._stopping.wait(_BETWEEN_NOTES)  # the store will work again
+        raise _Stopped
 
 
 def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
@@ -236,10 +267,28 @@ def _described(spec: Mapping[str, Any]) -> str:
     """The policy in words; raises what is wrong with the specification."""
     try:
         if "periodic" in spec:
-            return str(parse_periodic(spec))
+            periodic = parse_periodic(spec)
+            at_once: int = getattr(periodic, "periods", 0) or getattr(periodic, "lookahead", 1)
+            _check_size(periodic.period * at_once, periodic.labelled)
+            return str(periodic)
         parsed = parse_spec(spec)
+        _check_size(parsed.horizon, parsed.prop.relevant_outcome is not None)
         return f"{parsed.prop} over {parsed.horizon} decisions"
     except FairshieldError:
         raise
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidValueError(f"the specification is not understood: {error}") from None
+
+
+def _check_size(horizon: int, labelled: bool) -> None:
+    """Refuse what would keep the service busy for hours, or take all of its memory."""
+    if isinstance(horizon, bool) or not isinstance(horizon, int) or not 1 <= horizon <= 2**31:
+        raise InvalidValueError(f"horizon must be a whole number of at least 1, got {horizon!r}")
+    layout = layout_of(horizon, labelled)
+    if layout.n_states > MOST_STATES:
+        raise Refusal(
+            "too-costly",
+            f"{horizon} decisions at once are more than this service plans for others: shorten "
+            "them, or synthesise the policy where there is time for it and upload the file",
+        )
+    check_memory(layout, 1, record=horizon, spread=False)

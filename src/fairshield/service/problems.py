@@ -81,7 +81,13 @@ KINDS = {
     "infeasible": Kind(
         422, "Fairness cannot be guaranteed", "Loosen the bound, or change what the detail names."
     ),
+    "too-costly": Kind(
+        422,
+        "The policy would take too long to make",
+        "Shorten the horizon, or synthesise the policy elsewhere and upload it.",
+    ),
     "too-large": Kind(413, "The request is too large", "Send less at once."),
+    "headers-too-large": Kind(431, "The headers are too large", "Send fewer and shorter headers."),
     "unsupported-media-type": Kind(
         415, "Unsupported media type", "Send application/json, or a policy file where one is due."
     ),
@@ -119,7 +125,7 @@ _KIND_OF: tuple[tuple[type[Exception], str], ...] = (
     (WindowOverError, "stream-finished"),
     (InfeasibleError, "infeasible"),
     (ArtifactError, "invalid-request"),
-    (MemoryLimitError, "infeasible"),
+    (MemoryLimitError, "too-costly"),
     (FairshieldError, "invalid-request"),
 )
 

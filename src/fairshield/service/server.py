@@ -4,32 +4,69 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import resource
 import socket
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from fairshield.errors import InvalidValueError
 from fairshield.service.app import create_app
+from fairshield.service.connections import Patience, limited, sweep
 from fairshield.service.context import Limits, Service
-from fairshield.service.store import Database
+from fairshield.service.store import Database, KeyRow
 
-_GRACE = 20
+if TYPE_CHECKING:
+    from fairshield.service.tracing import Tracing
+
+_GRACE = 10
 """Seconds that requests under way have to finish when the service is stopped."""
+_VANISHED = 30
+"""Seconds after which a client that acknowledges nothing counts as gone."""
+_OTHER_FILES = 100
+"""Files that are not connections of clients."""
 
 
 class Server(uvicorn.Server):
     """Uvicorn, which tells the service that it is stopping before it waits for requests to end."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        patience: Patience,
+        listening: Callable[[], None],
+        told: Callable[[], None],
+    ) -> None:
         super().__init__(config)
-        self._told = told
+        self._patience, self._listening, self._told = patience, listening, told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self._listening()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after connections once a second."""
+        if counter % 10 == 0:
+            sweep(self.server_state.connections, time.monotonic(), self._patience)
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop: streams of events end, requests under way are answered, no others are taken."""
-        super().handle_exit(sig, frame)
+        """Stop: streams of events end, requests under way are answered, no others are taken.
+
+        The second time: do not wait for clients any more.
+        """
+        self.force_exit = self.should_exit
+        self.should_exit = True
         self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, in every case by way of the service, whose requests are stored or refused."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
 
 
 def serve(
@@ -38,13 +75,17 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     limits: Limits | None = None,
+    patience: Patience | None = None,
     demo: bool = False,
+    tracing: Tracing | None = None,
     started: Callable[[Service], Any] | None = None,
     announce: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until told to stop; ``announce`` is called with the address once it is bound."""
-    local = is_local(host)
-    check_keys(database, host, local)
+    """Serve until told to stop; ``announce`` is called with the address once it can be reached."""
+    local, limits = is_local(host), limits or Limits()
+    keys = prepared(database)
+    if not local:
+        check_keys(keys, database, host)
     holder: list[Service] = []
 
     def begun(service: Service) -> Any:
@@ -52,23 +93,26 @@ def serve(
         return started(service) if started is not None else None
 
     bound = _bound(host, port)
-    app = create_app(database, limits=limits, local=local, demo=demo, started=begun)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{bound.getsockname()[1]}"
+    app = create_app(
+        database, limits=limits, local=local, demo=demo, tracing=tracing, started=begun
+    )
     config = uvicorn.Config(
         app, lifespan="on", access_log=False, log_config=None, server_header=False,
-        date_header=False, loop="auto", http="httptools", timeout_keep_alive=30,
-        timeout_graceful_shutdown=_GRACE, limit_concurrency=None, ws="none", backlog=2048,
-        h11_max_incomplete_event_size=None,
+        date_header=False, loop="auto", http=limited(_most_connections(limits)),
+        timeout_graceful_shutdown=_GRACE, ws="none", backlog=2048,
     )  # fmt: skip
 
     def told() -> None:
         for service in holder:
             service.engine.loop.call_soon_threadsafe(service.stopping.set)
 
-    server = Server(config, told)
+    server = Server(config, patience or Patience(), lambda: announce(address), told)
     with bound:
-        shown = f"[{host}]" if ":" in host else host
-        announce(f"http://{shown}:{bound.getsockname()[1]}")
         server.run(sockets=[bound])
+    if tracing is not None:
+        tracing.close()
     logging.getLogger("fairshield.service").info("stopped")
 
 
@@ -82,16 +126,18 @@ def is_local(host: str) -> bool:
         return False
 
 
-def check_keys(database: Database, host: str, local: bool) -> None:
-    """Refuse to serve other machines without keys."""
-    if local:
-        return
+def prepared(database: Database) -> list[KeyRow]:
+    """Bring the schema up to date; the access keys.  What is wrong with a database shows here."""
     connection = database.connect()
     try:
         connection.migrate(database.migrations())
-        keys = connection.access_keys()
+        return connection.access_keys()
     finally:
         connection.close()
+
+
+def check_keys(keys: list[KeyRow], database: Database, host: str) -> None:
+    """Refuse to serve other machines without keys."""
     if all(key.revoked is not None for key in keys):
         raise InvalidValueError(
             f"{host} can be reached from other machines, and there are no access keys: create one "
@@ -104,6 +150,7 @@ def _bound(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _find_vanished(bound)
         bound.bind((host, port))
     except OSError as error:
         bound.close()
@@ -112,3 +159,25 @@ def _bound(host: str, port: int) -> socket.socket:
             "--port"
         ) from None
     return bound
+
+
+def _find_vanished(bound: socket.socket) -> None:
+    """Have the system notice clients that are gone without a word; connections inherit this."""
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _VANISHED // 2), ("TCP_KEEPINTVL", _VANISHED // 6), ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", _VANISHED * 1_000),
+    ):  # fmt: skip
+        option = getattr(socket, name, None)  # not every system has all of them
+        if option is not None:
+            bound.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _most_connections(limits: Limits) -> int:
+    """As many as wanted, if the system allows as many open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + _OTHER_FILES
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, min(limits.connections, soft - _OTHER_FILES))

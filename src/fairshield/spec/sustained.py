@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.errors import InvalidValueError
-from fairshield.spec.base import Count, Property, property_from_dict
+from fairshield.spec.base import Count, Property, exact, property_from_dict
 from fairshield.spec.corridors import (
     MANY,
     Corridor,
@@ -68,7 +68,9 @@ class Certificate:
     @staticmethod
     def from_dict(data: list[list[Any]]) -> Certificate:
         """The certificate that :meth:`to_dict` described."""
-        return Certificate({g: Corridor(Fraction(lo), Fraction(hi)) for g, lo, hi in data})
+        return Certificate(
+            {g: Corridor(exact(lo, "a rate"), exact(hi, "a rate")) for g, lo, hi in data}
+        )
 
     def __str__(self) -> str:
         return ", ".join(f"{group} in {corridor}" for group, corridor in self.corridors.items())

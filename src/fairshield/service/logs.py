@@ -1,0 +1,72 @@
+"""Lines of the log: what happened, never to whom.
+
+A group is a sensitive attribute, and errors quote values.  So an unexpected error is told by its
+kind and place alone: what it says of itself may have come from a request.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from types import TracebackType
+from typing import Literal
+
+Format = Literal["plain", "json"]
+_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class PlainFormatter(logging.Formatter):
+    """``time level message``."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  (the name is logging's)
+        """Kind and place of an error, and of what led to it."""
+        return placed(ei[1])
+
+
+class JsonFormatter(PlainFormatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON."""
+        fields = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["error"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+def placed(error: BaseException | None) -> str:
+    """Where an error came from, without what it says.
+
+    >>> placed(KeyError("somebody's group"))
+    'KeyError'
+    """
+    parts: list[str] = []
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
+        parts.append("\n".join([type(error).__name__, *places]))
+        error = error.__cause__ or error.__context__
+    return "\nafter ".join(parts)
+
+
+def set_up(level: str, form: Format = "plain") -> None:
+    """Write the log to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else PlainFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # Its own lines about starting and stopping say nothing that ours do not.
+    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, root.level))
