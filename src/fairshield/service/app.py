@@ -121,12 +121,7 @@ def create_app(
     def service() -> Service:
         return holder["service"]
 
-    routes: list[BaseRoute] = [*_api_routes(service), *_plain_routes(service)]
-    routes += [
-        Route(page.path, _Dispatch(page.path, {"GET": _Page(page, service)})) for page in PAGES
-    ]
-    routes.append(Mount("/static", _Files(StaticFiles(directory=STATIC))))
-    app = Starlette(routes=routes, lifespan=lifespan)
+    app = Starlette(routes=routes_of(service), lifespan=lifespan)
     app.router.default = _nothing_here
     app.router.redirect_slashes = False
     serve = with_headers(_bare(app))
@@ -185,6 +180,13 @@ _BESIDE = (_watch_keys,)
 
 
 # Routes -------------------------------------------------------------------------------------
+
+
+def routes_of(service: Callable[[], Service]) -> list[BaseRoute]:
+    """The API, what is said about it, and the dashboard."""
+    pages = (Route(p.path, _Dispatch(p.path, {"GET": _Page(p, service)})) for p in PAGES)
+    files = Mount("/static", _Files(StaticFiles(directory=STATIC)))
+    return [*_api_routes(service), *_plain_routes(service), *pages, files]
 
 
 class _Dispatch:

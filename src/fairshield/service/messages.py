@@ -368,7 +368,7 @@ class Policies(Message, frozen=True):
 # The service --------------------------------------------------------------------------------
 
 
-class Problem(Message, frozen=True):
+class Problem(Message, frozen=True, omit_defaults=True):
     """An error (RFC 9457): ``type`` names the problem, ``detail`` the value and the remedy."""
 
     type: str

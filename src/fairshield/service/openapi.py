@@ -71,7 +71,7 @@ def _paths() -> dict[str, Any]:
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
     for path, (summary, kind, content_type) in _PLAIN.items():
-        operation = {
+        operation: dict[str, Any] = {
             "summary": summary,
             "operationId": re.sub(r"\W", "_", path[1:]),
             "responses": {"200": _answer("Yes", kind, content_type), "503": _answer("No", Problem)},
