@@ -139,6 +139,13 @@ class Endpoint:
         """Reads the body."""
         return msgspec.json.Decoder(self.body)
 
+    @cached_property
+    def fields(self) -> tuple[bytes, ...]:
+        """The names in the body, in quotes, if nothing is nested in it."""
+        if not hasattr(self.body, "__struct_fields__") or self.body is BatchRequest:
+            return ()
+        return tuple(b'"%s"' % name.encode() for name in self.body.__struct_fields__)
+
 
 # Decisions ----------------------------------------------------------------------------------
 

@@ -145,6 +145,10 @@ def _bare(app: Starlette) -> App:
     router: Router = app.router
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and b"%2f" in scope.get("raw_path", b"").lower():
+            # An address that others along the way may read as another one.
+            await _nothing_here(scope, receive, send)
+            return
         scope["app"] = app
         begun = False
 
@@ -317,7 +321,7 @@ class _Api:
         check_length(headers, limit)
         seconds = limits.upload_seconds if uploaded else limits.seconds
         body = await read_body(receive, limit=limit, seconds=seconds)
-        return body if uploaded else parse_json(self.endpoint.decoder, body)
+        return body if uploaded else parse_json(self.endpoint.decoder, body, self.endpoint.fields)
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:

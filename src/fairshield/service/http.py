@@ -6,6 +6,7 @@ Plain ASGI: nothing here cancels work that has begun, and nothing runs after the
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -136,14 +137,23 @@ def media_type(headers: dict[bytes, bytes]) -> bytes:
     return headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
 
 
-def parse_json(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    """A message of the documented form."""
+def parse_json(decoder: msgspec.json.Decoder[T], body: bytes, fields: tuple[bytes, ...]) -> T:
+    """A message of the documented form; ``fields`` are its names, in quotes, if it is flat."""
     try:
-        return decoder.decode(body)
+        message = decoder.decode(body)
+        if not fields or b"\\" in body or any(body.count(field) > 1 for field in fields):
+            json.loads(body, object_pairs_hook=_check_names)
+        return message
     except msgspec.ValidationError as error:
         raise Refusal("invalid-request", str(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refusal("malformed-request", f"not JSON: {error}") from None
+
+
+def _check_names(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that says something twice: readers differ in which of the two counts."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise Refusal("invalid-request", "a field is given twice in one object")
 
 
 def parse_query(kind: type[T], query: bytes) -> T:
