@@ -145,6 +145,23 @@ def serving(folder: Path, *options: str, **settings: Any) -> Iterator[LiveServer
         server.end()
 
 
+def program(limits: str = "", patience: str = "") -> str:
+    """A server whose limits are such that a test can wait for them."""
+    return f"""
+import sys
+from fairshield.service import logs, server
+from fairshield.service.connections import Patience
+from fairshield.service.context import Limits
+from fairshield.service.store import open_database
+
+logs.set_up("debug")
+server.serve(
+    open_database(sys.argv[2], serving=True), port=0, limits=Limits({limits}),
+    patience=Patience({patience}), announce=lambda at: print("Serving at", at, flush=True),
+)
+"""
+
+
 # Raw HTTP -----------------------------------------------------------------------------------
 
 
