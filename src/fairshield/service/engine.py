@@ -525,7 +525,8 @@ class _Batch:
             for waiting in slot.waiting:
                 self._answer(waiting, error)
         elif error is not None:
-            logger.error("stream %s: %s", slot.name, error)
+            # Not what it says, which quotes entries.
+            logger.error("stream %s: its log does not replay (fairshield audit --db)", slot.name)
             slot.broken = Refusal("log-broken", str(error))
             for waiting in slot.waiting:
                 self._answer(waiting, slot.broken)
