@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import re
 import secrets
 import time
@@ -112,6 +113,7 @@ class RateLimit:
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
+        self._most = max(rate, 1.0)
         self._left: dict[str, tuple[float, float]] = {}
 
     def check(self, who: str) -> None:
@@ -119,12 +121,15 @@ class RateLimit:
         if not self._rate:
             return
         now = self._clock()
-        left, since = self._left.get(who, (self._rate, now))
-        left = min(self._rate, left + (now - since) * self._rate)
+        left, since = self._left.get(who, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
         if left < 1.0:
             raise Refusal(
-                "too-many-requests", f"more than {self._rate:g} requests a second", retry_after=1
+                "too-many-requests",
+                f"more than {self._rate:g} requests a second",
+                retry_after=math.ceil((1.0 - left) / self._rate),
             )
         if len(self._left) > 10_000:  # whoever is not here has all of it left
-            self._left = {w: at for w, at in self._left.items() if now - at[1] < 1.0}
+            full = self._most / self._rate
+            self._left = {w: at for w, at in self._left.items() if now - at[1] < full}
         self._left[who] = left - 1.0, now
