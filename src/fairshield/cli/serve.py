@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -131,9 +130,10 @@ def serve(
         connections=max_connections,
     )  # fmt: skip
     holder: list[Service] = []
+    shown = server.without_password(db)
     server.serve(
         open_database(db, serving=True), host=host, port=port, limits=limits, tracing=tracing,
-        started=holder.append, announce=lambda address: _announce(db, address, holder[0]),
+        started=holder.append, announce=lambda address: _announce(shown, address, holder[0]),
     )  # fmt: skip
     _leave()
 
@@ -151,29 +151,15 @@ def _service() -> Any:
 
 
 def _announce(db: str, address: str, service: Service) -> None:
-    click.echo(f"Serving {without_password(db)} at {address}")
+    click.echo(f"Serving {db} at {address}")
     click.echo(f"Dashboard: {address}/   API: {address}/openapi.json   Stop: Ctrl+C")
     if not service.access.required:
         click.echo(
             "No access keys: every program on this machine may decide and administer. Create one "
-            f"with fairshield keys create --db {without_password(db)} --name NAME --scope admin",
+            f"with fairshield keys create --db {db} --name NAME --scope admin",
             err=True,
         )
     sys.stdout.flush()
-
-
-def without_password(address: str) -> str:
-    """An address of a database, to be shown.
-
-    >>> without_password("postgresql://me:secret@host/shields")
-    'postgresql://me@host/shields'
-    """
-    if "://" not in address:
-        return address
-    parts = urlsplit(address)
-    user, at, place = parts.netloc.rpartition("@")
-    netloc = user.partition(":")[0] + at + place
-    return parts._replace(netloc=netloc, query="").geturl()
 
 
 def _leave() -> None:

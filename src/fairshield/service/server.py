@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -16,7 +17,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.service.app import create_app
 from fairshield.service.connections import Patience, limited, sweep
 from fairshield.service.context import Limits, Service
-from fairshield.service.store import Database, KeyRow
+from fairshield.service.store import Database, KeyRow, StoreError
 
 if TYPE_CHECKING:
     from fairshield.service.tracing import Tracing
@@ -128,20 +129,39 @@ def is_local(host: str) -> bool:
 
 def prepared(database: Database) -> list[KeyRow]:
     """Bring the schema up to date; the access keys.  What is wrong with a database shows here."""
-    connection = database.connect()
     try:
-        connection.migrate(database.migrations())
-        return connection.access_keys()
-    finally:
-        connection.close()
+        connection = database.connect()
+        try:
+            connection.migrate(database.migrations())
+            return connection.access_keys()
+        finally:
+            connection.close()
+    except StoreError as error:
+        shown = without_password(database.address)
+        raise StoreError(f"{shown} cannot be served: {error}") from error
+
+
+def without_password(address: str) -> str:
+    """An address of a database, to be shown.
+
+    >>> without_password("postgresql://me:secret@host/shields")
+    'postgresql://me@host/shields'
+    """
+    if "://" not in address:
+        return address
+    parts = urlsplit(address)
+    user, at, place = parts.netloc.rpartition("@")
+    netloc = user.partition(":")[0] + at + place
+    return parts._replace(netloc=netloc, query="").geturl()
 
 
 def check_keys(keys: list[KeyRow], database: Database, host: str) -> None:
     """Refuse to serve other machines without keys."""
     if all(key.revoked is not None for key in keys):
+        shown = without_password(database.address)
         raise InvalidValueError(
             f"{host} can be reached from other machines, and there are no access keys: create one "
-            f"first, with fairshield keys create --db {database.address} --name NAME --scope admin"
+            f"first, with fairshield keys create --db {shown} --name NAME --scope admin"
         )
 
 

@@ -1,0 +1,90 @@
+"""Figures as Prometheus reads them."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from live_server import LiveServer, exchange, files, live, raw
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairshield.service.context import Histogram
+
+__all__ = ["files", "live"]
+
+
+def scraped(server: LiveServer) -> dict[str, Metric]:
+    with server.client() as client:
+        answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    return {family.name: family for family in text_string_to_metric_families(answer.text)}
+
+
+def value(families: dict[str, Metric], sample: str, **labels: str) -> float:
+    found = [
+        s.value for family in families.values() for s in family.samples
+        if s.name == sample and labels.items() <= s.labels.items()
+    ]  # fmt: skip
+    assert len(found) == 1, (sample, labels, found)
+    return float(found[0])
+
+
+def test_names_and_kinds(live: LiveServer) -> None:
+    families = scraped(live)
+    kinds = {name: family.type for name, family in families.items()}
+    counters = ("decisions", "overruled", "cost_paid", "windows", "windows_fair", "commits",
+                "entries", "store_failures", "repeats")  # fmt: skip
+    gauges = ("bias", "bias_limit", "bias_unshielded", "remaining", "guaranteed", "queue",
+              "loading", "ready")  # fmt: skip
+    histograms = ("decision_seconds", "commit_seconds", "commit_entries")
+    expected = dict.fromkeys(counters, "counter") | dict.fromkeys(gauges, "gauge")
+    expected |= dict.fromkeys(histograms, "histogram")
+    assert kinds == {f"fairshield_{name}": kind for name, kind in expected.items()}
+    assert all(family.documentation for family in families.values())
+
+
+def test_figures_follow_decisions(live: LiveServer) -> None:
+    before = scraped(live)
+    rng = random.Random(1)
+    for i in range(20):
+        body = {"group": rng.choice(("alpha", "beta")), "proposed": rng.random() < 0.5}
+        answer = exchange(live, raw("POST", "/v1/streams/plain/decisions", body, key=f"m{i}"))
+        assert answer is not None
+        assert answer.status == 200
+    after = scraped(live)
+
+    def more(sample: str, **labels: str) -> float:
+        return value(after, sample, **labels) - value(before, sample, **labels)
+
+    assert more("fairshield_decisions_total", stream="plain") == 20
+    assert more("fairshield_decisions_total", stream="periods") == 0
+    assert more("fairshield_entries_total") == 20
+    assert more("fairshield_decision_seconds_count") == 20
+    assert more("fairshield_decision_seconds_bucket", le="+Inf") == 20
+    assert more("fairshield_decision_seconds_sum") > 0
+    assert more("fairshield_commit_entries_sum") == 20
+    assert more("fairshield_commit_entries_count") == more("fairshield_commits_total")
+    assert more("fairshield_commit_seconds_count") == more("fairshield_commits_total")
+    assert value(after, "fairshield_ready") == 1
+    assert value(after, "fairshield_queue") == 0
+    with live.client() as client:
+        state = client.get("/v1/streams/plain/state").json()
+    assert value(after, "fairshield_remaining", stream="plain") == state["remaining"]
+    assert value(after, "fairshield_overruled_total", stream="plain") == state["overruled"]
+
+
+@given(st.lists(st.floats(0, 10)), st.lists(st.floats(0, 10), min_size=1, unique=True))
+def test_buckets_count_what_is_at_most_their_bound(
+    values: list[float], bounds: list[float]
+) -> None:
+    bounds.sort()
+    histogram = Histogram(*bounds)
+    for one in values:
+        histogram.add(one)
+    counts = [count for _, count in histogram.buckets()]
+    assert counts[:-1] == [sum(one <= bound for one in values) for bound in bounds]
+    assert counts[-1] == len(values)
+    assert histogram.total == sum(values)
