@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
 from fairshield.service.entries import Row
 from fairshield.service.store.base import ENTRY, Connection, Database, StoreError, as_row
 
+T = TypeVar("T")
 OLDEST = (3, 51, 3)
 """Earlier ones can lose commits when a WAL is reset while other connections use it."""
+_MOST_ROWS = 512
+"""Rows in one statement."""
+_VALUES = re.compile(r"(?<=VALUES )\([?, ]+\)")
 _PATIENCE = 5_000
 """Milliseconds to wait for another connection, such as that of ``fairshield keys``."""
 
@@ -83,8 +88,15 @@ class SqliteConnection(Connection):
             self._db.execute(sql, arguments)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        # Every step gives the interpreter to other threads and waits to get it back, so as few
+        # steps as can be; in sizes of powers of two, so that few statements are prepared.
         with _failing():
-            self._db.executemany(sql, rows)
+            for part in _parts(rows):
+                one = _VALUES.search(sql)
+                assert one is not None
+                many = ", ".join([one[0]] * len(part))
+                values = [value for row in part for value in row]
+                self._db.execute(sql[: one.start()] + many + sql[one.end() :], values)
 
     def script(self, sql: str) -> None:
         with _failing():
@@ -112,12 +124,17 @@ class SqliteConnection(Connection):
         """BEGIN IMMEDIATE has done it."""
 
     def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
-        sql = f"SELECT {ENTRY} FROM entries WHERE stream = ? AND key = ?"
+        columns = ", ".join(f"e.{column}" for column in ENTRY.split(", "))
         found = {}
-        with _failing():
-            for wanted in keys:
-                for row in self._db.execute(sql, wanted):
-                    found[wanted] = as_row(*row)
+        for part in _parts(keys):
+            asked = ", ".join(["(?, ?)"] * len(part))
+            for row in self.rows(
+                f"WITH asked (stream, key) AS (VALUES {asked}) SELECT {columns} FROM asked "
+                "CROSS JOIN entries AS e ON e.stream = asked.stream AND e.key = asked.key",
+                *(value for pair in part for value in pair),
+            ):
+                entry = as_row(*row)
+                found[entry.stream, str(entry.key)] = entry
         return found
 
 
@@ -131,8 +148,17 @@ def check_version(version: str) -> None:
         )
 
 
+def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The rows in order, in parts whose sizes are powers of two."""
+    at, left = 0, len(rows)
+    while left:
+        size = min(_MOST_ROWS, 1 << (left.bit_length() - 1))
+        yield rows[at : at + size]
+        at, left = at + size, left - size
+
+
 @contextlib.contextmanager
-def _failing() -> Any:
+def _failing() -> Iterator[None]:
     """Errors of the driver as errors of the store."""
     try:
         yield
