@@ -157,6 +157,7 @@ class LiveStream:
         self.ended: list[WindowRow] = []
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._window_log: list[_Made] = []
+        self._described: Stream | None = None
         if snapshot is None:
             snapshot = Snapshot(0, hash.hex(), 0, 0, Tally([0, 0], [0, 0]))
         self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
@@ -570,6 +571,11 @@ class LiveStream:
 
     def describe(self) -> Stream:
         """The stream, its settings and its state."""
+        if self._described is None or self._described.state.seq != self.seq:
+            self._described = self._describe()
+        return self._described
+
+    def _describe(self) -> Stream:
         policy, created = self.policy, self.created
         return Stream(
             name=self.name,
