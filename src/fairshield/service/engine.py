@@ -190,10 +190,7 @@ class Engine:
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
         self.status = "stopped"
-        self._planners.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self._readers.shutdown)
-        for connection in self._open:
-            connection.close()
+        await asyncio.to_thread(self._end_readers)
         self.database.close()
 
     async def submit(
@@ -272,6 +269,13 @@ class Engine:
             connection.close()
             raise
         self._connection = connection
+
+    def _end_readers(self) -> None:
+        """Close connections that read, when nobody uses them any more."""
+        self._planners.shutdown(cancel_futures=True)
+        self._readers.shutdown()
+        for connection in self._open:
+            connection.close()
 
     def _reading(self, look: Callable[[Connection], T]) -> T:
         """Run ``look``; once more with a new connection if the old one is of no use."""
