@@ -18,6 +18,7 @@ requests to its stream wait; those to other streams do not.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -49,6 +51,8 @@ _MOST_AT_ONCE = 4_000
 """Decisions in one commit."""
 _LONGEST_PAUSE = 5.0
 """Seconds between attempts to open the store again."""
+_NEWS_EVERY = 0.5
+"""Seconds after which those who watch a stream hear of what other processes have added to it."""
 
 
 def utc_now() -> datetime:
@@ -169,6 +173,7 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="fairshield-write", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watchers: dict[str | None, set[asyncio.Event]] = {}
+        self._follower: asyncio.Task[None] | None = None
 
     # From the event loop ----------------------------------------------------------------------
 
@@ -180,10 +185,14 @@ class Engine:
         self._thread.start()
         self.status = "ready"
         for _, name in names:
-            self._put(_Query(None, name, lambda live: None))
+            self._put(_Query(None, name, _nothing))
+        if self.database.shared:
+            self._follower = self._loop.create_task(self._follow())
 
     async def stop(self) -> None:
         """Answer what has arrived, then stop."""
+        if self._follower is not None:
+            self._follower.cancel()
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -229,6 +238,18 @@ class Engine:
         watchers.add(event)
         return lambda: watchers.discard(event)
 
+    async def _follow(self) -> None:
+        """Look at streams that are watched, which reads what other processes have added."""
+        while True:
+            await asyncio.sleep(_NEWS_EVERY)
+            watched = {name for name, events in self._watchers.items() if events}
+            if None in watched:
+                with contextlib.suppress(Refusal):
+                    watched |= {name for _, name in await self.read(lambda c: c.streams())}
+            for name in watched if self.status == "ready" else ():
+                if name is not None:
+                    self._put(_Query(None, name, _nothing))
+
     @property
     def waiting(self) -> int:
         """Requests that have not been taken up."""
@@ -251,7 +272,7 @@ class Engine:
 
     def _unavailable(self) -> Refusal:
         why = "the service is stopping" if self._stopping else self.fault or "it is starting"
-        return Refusal("unavailable", f"nothing was recorded: {why}", retry_after=1)
+        return Refusal("unavailable", f"nothing is known to be recorded: {why}", retry_after=1)
 
     def _put(self, job: _Job) -> None:
         with self._wake:
@@ -318,7 +339,7 @@ class Engine:
             self._connection.close()
 
     def _idle(self) -> bool:
-        return not any(slot.busy for slot in self._slots.values())
+        return not any(slot.busy or slot.waiting for slot in self._slots.values())
 
     def _take(self) -> list[_Job]:
         jobs, decisions = [], 0
@@ -442,6 +463,7 @@ class _Batch:
         self._rows: list[Row] = []
         self._windows: list[WindowRow] = []
         self._asks: list[tuple[_Slot, _Ask]] = []
+        self._looks: list[tuple[_Slot, _Query]] = []
         self._done: list[_Applied] = []
         self._known: dict[tuple[int, str], list[Row]] = {}
         self._by = engine._now()
@@ -465,6 +487,8 @@ class _Batch:
                     self._route(job)
         if self._asks or self._done:
             self._commit()
+        if self._looks:
+            self._catch_up()
         for step in self._after:
             step()
 
@@ -483,7 +507,7 @@ class _Batch:
         elif isinstance(job, _Ask):
             self._asks.append((slot, job))
         else:
-            self._after.append(lambda: self._look(slot, job))
+            self._looks.append((slot, job))
 
     def _look(self, slot: _Slot, job: _Query) -> None:
         live = slot.live
@@ -494,8 +518,8 @@ class _Batch:
         else:
             try:
                 self._answer(job, job.look(live))
-            except FairshieldError as error:
-                self._answer(job, refusal(error))
+            except Exception as error:
+                self._failed(slot, job, error)
 
     def _write(self, job: _Write) -> None:
         store = self._store
@@ -521,13 +545,18 @@ class _Batch:
             for waiting in slot.waiting:
                 self._answer(waiting, error)
         elif error is not None:
-            logger.error("stream %s: %s", slot.name, error)
-            slot.broken = Refusal("log-broken", str(error))
-            for waiting in slot.waiting:
-                self._answer(waiting, slot.broken)
+            self._give_up(slot, error)
         else:
             self._resume(slot)
             self.touched.add(slot.name)
+
+    def _give_up(self, slot: _Slot, error: Exception) -> None:
+        """Refuse a stream whose log is broken, and only that stream."""
+        logger.error("stream %s: %s", slot.name, error)
+        slot.live, slot.broken = None, Refusal("log-broken", str(error))
+        for waiting in slot.waiting:
+            self._answer(waiting, slot.broken)
+        slot.waiting.clear()
 
     def _resume(self, slot: _Slot) -> None:
         """Take up what has waited for a stream, before anything newer."""
@@ -586,24 +615,34 @@ class _Batch:
         if slot.live is not None:
             self._after.append(lambda: self._resume(slot))
 
-    def _caught_up(self, slot: _Slot, ask: _Ask, heads: dict[int, int]) -> bool:
+    def _catch_up(self) -> None:
+        """Read what others have added to streams that are looked at."""
+        heads = self._store.ends({s.live.number for s, _ in self._looks if s.live is not None})
+        for slot, job in self._looks:
+            if self._caught_up(slot, job, heads):
+                self._after.append(partial(self._look, slot, job))
+
+    def _caught_up(self, slot: _Slot, job: _Ask | _Query, heads: dict[int, int]) -> bool:
         """Whether the stream is as it is on disk, after reading what others have added."""
         live = slot.live
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+            return False
         if live is None or slot.busy is not None:
-            slot.waiting.append(ask)
+            slot.waiting.append(job)
             return False
         if heads.get(live.number, live.seq) == live.seq:
             return True
         try:
             for row in self._store.entries(live.number, after=live.seq):
                 if live.takes_long():
-                    slot.waiting.append(ask)
+                    slot.waiting.append(job)
                     self._reload(slot)
                     return False
                 live.replay(row)
         except BrokenLogError as error:
-            slot.live, slot.broken = None, Refusal("log-broken", str(error))
-            self._answer(ask, slot.broken)
+            slot.waiting.append(job)
+            self._give_up(slot, error)
             return False
         live.ended.clear()
         self.touched.add(slot.name)
@@ -645,7 +684,7 @@ class _Batch:
         self._rows += rows
         self._windows += live.ended
         live.ended.clear()
-        if ask.key is not None:
+        if ask.key is not None and rows:
             self._known[live.number, ask.key] = rows
         if rows:
             self.touched.add(slot.name)
@@ -704,6 +743,10 @@ class _Batch:
 
 def _kind(entry: msgspec.Struct) -> str:
     return str(entry.__struct_config__.tag)
+
+
+def _nothing(live: LiveStream) -> None:
+    """Look at a stream only for it to be loaded, or to catch up."""
 
 
 def _plan(live: LiveStream) -> None:

@@ -136,6 +136,10 @@ class Connection(ABC):
         """End the connection; never raises."""
 
     @abstractmethod
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        """The last entries of these streams; where there are no other writers: nothing."""
+
+    @abstractmethod
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         """Keep other writers off these streams until the transaction ends; their last entries.
 

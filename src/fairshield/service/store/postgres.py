@@ -103,12 +103,13 @@ class PostgresConnection(Connection):
         self._lost = False
         try:
             self._db = self._loop.run_until_complete(_connected(address))
-        except _UNREADABLE:
-            # What could not be read may be part of a password.
+        except BaseException as error:
             self._loop.close()
-            raise _unreadable() from None
-        except _TROUBLE as error:
-            self._loop.close()
+            if isinstance(error, _UNREADABLE):
+                # What could not be read may be part of a password.
+                raise _unreadable() from None
+            if not isinstance(error, _TROUBLE):
+                raise
             raise StoreError(
                 f"PostgreSQL at {self._where} cannot be used: {_said(error, _REACHED_WITHIN)}; "
                 "check the address and that the server runs"
@@ -179,10 +180,13 @@ class PostgresConnection(Connection):
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        return dict(self.rows(_ENDS, list(streams)))
+
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         numbers = list(streams)
         self._wait(self._db.fetch, _LOCK, numbers)
-        return dict(self.rows(_ENDS, numbers))
+        return self.ends(numbers)
 
     def lock_schema(self) -> None:
         self.run("SELECT pg_advisory_xact_lock(?)", _SCHEMA_LOCK)
