@@ -302,6 +302,26 @@ async def test_windows_follow_each_other_and_each_ends_fair(
         ]
 
 
+@pytest.mark.parametrize("policy", ["window", "labelled", "perpetual"])
+async def test_a_stream_between_two_windows_is_the_same_after_a_restart(
+    address: str, artifacts: Artifacts, policy: str
+) -> None:
+    people = [(*person, 1.0, True if policy == "labelled" else None) for person in PEOPLE * 4]
+    streams = [stream(artifacts, policy, name) for name in ("over", "closed")]
+    if policy != "perpetual":
+        windows = len(people) // artifacts.policies[policy].horizon
+        streams.append(stream(artifacts, policy, "finished", windows=windows))
+    async with opened(address, artifacts, *streams) as engine:
+        for request in streams:
+            await engine.submit(request.name, many(*people), key="b")
+        await engine.submit("closed", Close())
+        before = [await engine.query(request.name, LiveStream.describe) for request in streams]
+    async with opened(address, artifacts) as engine:
+        assert before == [await engine.query(r.name, LiveStream.describe) for r in streams]
+        for request in streams:
+            await check_log(engine, request.name)
+
+
 async def test_watchers_hear_of_changes(address: str, artifacts: Artifacts) -> None:
     streams = stream(artifacts, "window"), stream(artifacts, "long")
     async with opened(address, artifacts, *streams) as engine:
@@ -443,7 +463,7 @@ def tamper(address: str, request: pytest.FixtureRequest) -> Callable[[str], None
     "sql",
     [
         "UPDATE entries SET line = replace(line, 'true', 'false') WHERE stream = 1 AND seq = 3",
-        "UPDATE entries SET line = replace(line, 'created', 'CREATED') WHERE stream = 1 AND seq = 0",
+        "UPDATE entries SET line = replace(line, 'created', 'made') WHERE stream = 1 AND seq = 0",
         "UPDATE entries SET key = 'z' WHERE stream = 1 AND seq = 3",
         "UPDATE entries SET overruled = 1 - overruled WHERE stream = 1 AND seq = 3",
         "DELETE FROM entries WHERE stream = 1 AND seq = 3",
@@ -543,11 +563,8 @@ class Model:
 
     def _begin(self) -> None:
         policy = self.policy
-        self.shield: Any = (
-            fs.Shield(policy)
-            if isinstance(policy, fs.Policy)
-            else fs.periodic.PeriodicShield(policy)
-        )
+        plain = isinstance(policy, fs.Policy)
+        self.shield: Any = fs.Shield(policy) if plain else PeriodicShield(policy)
 
     def ask(self, key: int, asked: list[Any]) -> list[tuple[bool, str]] | None:
         """The decisions; ``None`` if the key belongs to other people."""
@@ -590,9 +607,8 @@ def test_the_service_decides_as_the_shield_does_whatever_happens_between(
                 await check_log(engine, name)
                 assert len(await log(engine, name)) == model.decided + 1
 
-    async def compare(
-        engine: Engine, name: str, model: Model, sort: str, key: int, who: Any
-    ) -> None:
+    async def compare(engine: Engine, name: str, model: Model, step: Any) -> None:
+        sort, key, who = step
         asked = who if sort == "many" else [who]
         # A batch of one and a request for one are the same people: the answers differ in form.
         expected = model.ask(key, asked)

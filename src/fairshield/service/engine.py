@@ -33,9 +33,17 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from fairshield.errors import FairshieldError
+from fairshield.policy import Policy
 from fairshield.service.commands import Command
 from fairshield.service.entries import BEGINNING, Created, Row, chained, entry_of
-from fairshield.service.live import Author, BrokenLogError, LiveStream, Snapshot, WindowRow
+from fairshield.service.live import (
+    AnyPolicy,
+    Author,
+    BrokenLogError,
+    LiveStream,
+    Snapshot,
+    WindowRow,
+)
 from fairshield.service.messages import StreamRequest
 from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal, refusal
@@ -789,14 +797,21 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
         raise Refusal("not-found", f"there is no stream {name!r}")
     created, hash = first_entry(number, connection)
     policy = shelf.policy(created.policy, connection)
-    # What a person may still override lies in the last window, even if that is over.
-    ended = connection.last_window(number, back=int(created.human))
+    ended = connection.last_window(number)
+    if ended is not None and (created.human or _still_shown(ended, policy, connection)):
+        # What a person may still override lies in the last window, even if that is over.
+        ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)
     live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot)
     for row in connection.entries(number, after=live.seq):
         live.replay(row)
     live.ended.clear()
     return live
+
+
+def _still_shown(ended: WindowRow, policy: AnyPolicy, connection: Connection) -> bool:
+    """Whether a window that is over is the stream's current one, as no other has begun."""
+    return isinstance(policy, Policy) and connection.decision(ended.stream, ended.n + 1) is None
 
 
 def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
