@@ -273,7 +273,7 @@ def _unreadable() -> StoreError:
 def _said(error: BaseException, seconds: float = _ANSWERED_WITHIN) -> str:
     """What went wrong, without the values that details of the server and the driver may quote."""
     if isinstance(error, asyncpg.PostgresError):
-        return str(getattr(error, "message", None) or type(error).__name__)
+        return str(getattr(error, "message", None) or error)  # without: the driver's own words
     if isinstance(error, asyncpg.exceptions.DataError):
         return "a value of the wrong type"
     if isinstance(error, TimeoutError) and not str(error):
