@@ -6,6 +6,7 @@ import asyncio
 import random
 import threading
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from postgres_server import Cluster
 
 import fairshield as fs
 from fairshield.periodic import PeriodicShield
-from fairshield.service.commands import Close
+from fairshield.service.commands import Close, Command
 from fairshield.service.engine import Engine
 from fairshield.service.live import LiveStream
 from fairshield.service.messages import StreamRequest
@@ -424,6 +425,27 @@ async def test_after_a_failed_commit_the_service_recovers_from_disk(
             await check_log(engine, name)
 
 
+@pytest.mark.parametrize("at", ["append", "commit", "after commit"])
+async def test_who_waited_for_a_plan_is_refused_when_its_commit_fails(
+    database: Database, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    failing = Failing(database, monkeypatch)
+    async with opened(database, artifacts, stream(artifacts, "perpetual")) as engine:
+        across = many(*PEOPLE, ("a", True))  # the end of a period: planned in another thread
+        await engine.query("perpetual", standing)
+        failing.at = at
+        jobs = [("perpetual", across, "b"), ("perpetual", one(), "k"), ("nowhere", one(), "k")]
+        kinds = await asyncio.gather(*(refused(engine, *job) for job in jobs))
+        assert kinds[0] == "unavailable"
+        while (kind := await refused(engine, "perpetual", across, "b")) == "unavailable":
+            await asyncio.sleep(0.01)
+        assert kind == "answered"
+        while await refused(engine, "perpetual", one(), "k") == "unavailable":
+            await asyncio.sleep(0.01)
+        assert len(await log(engine, "perpetual")) == 9
+        await check_log(engine, "perpetual")
+
+
 async def test_while_the_store_is_away_requests_are_refused_at_once(
     database: Database, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -543,10 +565,13 @@ async def test_a_plan_in_the_making_holds_up_its_own_stream_only(
 # A model ------------------------------------------------------------------------------------
 
 people = st.tuples(st.sampled_from("ab"), st.booleans(), st.sampled_from([0.0, 0.5, 1.0]))
+keys = st.integers(0, 30)
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("one"), st.integers(0, 25), people),
-        st.tuples(st.just("many"), st.integers(0, 25), st.lists(people, min_size=1, max_size=9)),
+        st.tuples(st.just("one"), keys, people),
+        st.tuples(st.just("many"), keys, st.lists(people, min_size=1, max_size=9)),
+        st.tuples(st.just("outcome"), keys, st.booleans()),
+        st.tuples(st.just("outcome"), keys, st.booleans()),
         st.tuples(st.just("restart"), st.none(), st.none()),
     ),
     max_size=25,
@@ -554,36 +579,69 @@ steps = st.lists(
 
 
 class Model:
-    """A stream as it should be: plain shields, a list of keys, nothing stored."""
+    """A stream as it should be: plain shields, a table of keys, nothing stored."""
 
     def __init__(self, policy: fs.Policy | fs.periodic.PeriodicPolicy) -> None:
-        self.policy, self.decided = policy, 0
-        self.known: dict[int, tuple[Any, list[tuple[bool, str]]]] = {}
+        self.policy, self.decided, self.entries = policy, 0, 1
+        self.known: dict[int, tuple[Any, Any]] = {}
         self._begin()
 
     def _begin(self) -> None:
-        policy = self.policy
-        plain = isinstance(policy, fs.Policy)
-        self.shield: Any = fs.Shield(policy) if plain else PeriodicShield(policy)
+        plain = isinstance(self.policy, fs.Policy)
+        self.shield: Any = fs.Shield(self.policy) if plain else PeriodicShield(self.policy)
 
-    def ask(self, key: int, asked: list[Any]) -> list[tuple[bool, str]] | None:
-        """The decisions; ``None`` if the key belongs to other people."""
+    def ask(self, key: int, asked: list[Any] | bool) -> Any:
+        """The decisions, the decision whose outcome it is, or the kind of a refusal."""
         if key in self.known:
-            before, decisions = self.known[key]
-            return decisions if before == asked else None
-        decisions = [self._decide(*person) for person in asked]
-        self.known[key] = (asked, decisions)
-        return decisions
+            before, answer = self.known[key]
+            if isinstance(asked, bool):
+                return answer if before == (self.decided, asked) else "key-reused"
+            return answer if before == asked else "key-reused"
+        if isinstance(asked, bool):
+            if self.shield.pending is None:
+                return "unexpected-outcome"
+            self.shield.observe(self.shield.pending, outcome=asked)
+            self.entries += 1
+            self.known[key] = ((self.decided, asked), self.decided)
+            return self.decided
+        if self.policy.labelled and len(asked) > 1:
+            return "invalid-request"
+        if self.shield.pending is not None:
+            return "outcome-pending"
+        self.known[key] = (asked, [self._decide(*person) for person in asked])
+        return self.known[key][1]
 
     def _decide(self, group: str, proposed: bool, cost: float) -> tuple[bool, str]:
         if isinstance(self.shield, fs.Shield) and not self.shield.remaining:
             self._begin()
         decision = self.shield.decide(group, proposed=proposed, cost=cost)
         self.decided += 1
+        self.entries += 1
         return decision.accepted, decision.why.value
 
 
-@pytest.mark.parametrize("policy", ["window", "perpetual"])
+async def compare(engine: Engine, name: str, model: Model, step: tuple[str, int, Any]) -> None:
+    """Ask the engine and the model the same."""
+    sort, key, what = step
+    request: Command
+    if sort == "outcome":
+        expected = model.ask(key, what)
+        request = outcome(max(model.decided, 1), what)
+    else:
+        expected = model.ask(key, what if sort == "many" else [what])
+        request = many(*what) if sort == "many" else one(*what)
+    if isinstance(expected, str):
+        assert await refused(engine, name, request, str(key)) == expected
+        return
+    answer = await ask(engine, name, request, str(key))
+    if sort == "outcome":
+        assert (answer["decision"], answer["outcome"]) == (expected, what)
+        return
+    decisions = answer.get("decisions", [answer])
+    assert [(d["accepted"], d["why"]) for d in decisions] == expected
+
+
+@pytest.mark.parametrize("policy", ["window", "labelled", "perpetual", "labelled-perpetual"])
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_service_decides_as_the_shield_does_whatever_happens_between(
     request: pytest.FixtureRequest,
@@ -592,7 +650,7 @@ def test_the_service_decides_as_the_shield_does_whatever_happens_between(
     store: str,
     policy: str,
 ) -> None:
-    numbers = iter(range(10_000))
+    numbers = count()
     postgres = request.getfixturevalue("postgres") if store == "postgres" else None
 
     async def run(script: list[Any]) -> None:
@@ -605,20 +663,7 @@ def test_the_service_decides_as_the_shield_does_whatever_happens_between(
                 while script and (step := script.pop(0))[0] != "restart":
                     await compare(engine, name, model, step)
                 await check_log(engine, name)
-                assert len(await log(engine, name)) == model.decided + 1
-
-    async def compare(engine: Engine, name: str, model: Model, step: Any) -> None:
-        sort, key, who = step
-        asked = who if sort == "many" else [who]
-        # A batch of one and a request for one are the same people: the answers differ in form.
-        expected = model.ask(key, asked)
-        request = many(*asked) if sort == "many" else one(*who)
-        if expected is None:
-            assert await refused(engine, name, request, str(key)) == "key-reused"
-            return
-        answer = await ask(engine, name, request, str(key))
-        decisions = answer.get("decisions", [answer])
-        assert [(d["accepted"], d["why"]) for d in decisions] == expected
+                assert len(await log(engine, name)) == model.entries
 
     @settings(max_examples=12, suppress_health_check=list(HealthCheck))
     @given(steps)
@@ -626,6 +671,16 @@ def test_the_service_decides_as_the_shield_does_whatever_happens_between(
         asyncio.run(run(list(script)))
 
     law()
+
+
+async def test_an_engine_stops_while_its_store_is_away(
+    database: Database, artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failing(database, monkeypatch)
+    async with opened(database, artifacts, stream(artifacts, "window")) as engine:
+        failing.at, failing.refuses = "commit", True
+        assert await refused(engine, "window", one()) == "unavailable"
+    assert engine.status == "stopped"
 
 
 async def test_a_missing_policy_breaks_its_stream_only(address: str, artifacts: Artifacts) -> None:

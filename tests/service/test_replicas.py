@@ -146,6 +146,26 @@ async def test_a_stream_is_created_by_one_replica_only(postgres: str, artifacts:
             assert engine.figures.failures == 0
 
 
+async def test_entries_that_vanish_break_their_stream_only(
+    cluster: Cluster, postgres: str, artifacts: Artifacts
+) -> None:
+    streams = [stream(artifacts, "long", name) for name in ("x", "y")]
+    async with opened(postgres, artifacts, *streams) as engine:
+        for name in ("x", "y"):
+            await ask(engine, name, many(*[("a", True)] * 5))
+        await asyncio.to_thread(
+            cluster.run,
+            "ALTER TABLE entries DISABLE TRIGGER USER",
+            "DELETE FROM entries WHERE stream = 1 AND seq > 3",
+            database=postgres.rpartition("/")[2],
+        )
+        kinds = await asyncio.gather(*(refused(engine, "x", one()) for _ in range(3)))
+        assert set(kinds) == {"log-broken"}
+        assert await refused(engine, "y", one()) == "answered"
+        with pytest.raises(Refusal, match="ends at entry 3, but entry 5 has been answered"):
+            await engine.query("x", standing)
+
+
 # Crashes ------------------------------------------------------------------------------------
 
 

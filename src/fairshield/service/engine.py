@@ -335,14 +335,16 @@ class Engine:
                     self._wake.wait(0.1 if self._stopping else None)
                 if not self._queue:
                     break
-                jobs = self._take()
+                batch = _Batch(self, self._take())
             try:
-                self._process(jobs)
+                batch.run()
             except StoreError as error:
-                self._recover(error, jobs)
+                self._recover(error, batch)
             except Exception as error:  # a mistake of ours: what is on disk is still right
                 logger.exception("the writing thread failed")
-                self._recover(error, jobs)
+                self._recover(error, batch)
+            else:
+                self._tell(batch.answers, batch.touched)
         if self._connection is not None:
             self._connection.close()
 
@@ -356,11 +358,6 @@ class Engine:
             decisions += job.command.decisions if isinstance(job, _Ask) else 1
             jobs.append(job)
         return jobs
-
-    def _process(self, jobs: list[_Job]) -> None:
-        batch = _Batch(self, jobs)
-        batch.run()
-        self._tell(batch.answers, batch.touched)
 
     def _tell(self, answers: list[tuple[asyncio.Future[Any], Any]], touched: Iterable[str]) -> None:
         """Hand results to the event loop, all at once."""
@@ -385,7 +382,7 @@ class Engine:
             for event in self._watchers.get(None, ()):
                 event.set()
 
-    def _recover(self, error: Exception, jobs: Iterable[_Job]) -> None:
+    def _recover(self, error: Exception, batch: _Batch) -> None:
         """Stop answering, forget everything, and begin again from what is on disk."""
         self.figures.failures += 1
         self.fault = f"the store failed ({error})"
@@ -397,7 +394,7 @@ class Engine:
             self._connection = None
         held = [job for slot in self._slots.values() for job in (*slot.waiting, slot.busy) if job]
         self._slots = {}
-        self._refuse([*jobs, *held])
+        self._refuse([*batch.futures(), *(job.future for job in held)])
         pause = 0.05
         while not self._stopping:
             try:
@@ -409,7 +406,7 @@ class Engine:
                 with self._wake:
                     late = list(self._queue)
                     self._queue.clear()
-                self._refuse(late)
+                self._refuse(job.future for job in late)
                 continue
             self.status, self.fault = "ready", None
             logger.info("the store works again")
@@ -417,12 +414,11 @@ class Engine:
         with self._wake:
             late = list(self._queue)
             self._queue.clear()
-        self._refuse(late)
+        self._refuse(job.future for job in late)
 
-    def _refuse(self, jobs: Iterable[_Job]) -> None:
+    def _refuse(self, futures: Iterable[asyncio.Future[Any] | None]) -> None:
         why = self._unavailable()
-        futures = [job.future for job in jobs if job.future is not None]
-        self._tell([(future, why) for future in futures], ())
+        self._tell([(future, why) for future in futures if future is not None], ())
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -500,6 +496,13 @@ class _Batch:
         for step in self._after:
             step()
 
+    def futures(self) -> Iterable[asyncio.Future[Any] | None]:
+        """Everybody who would have been answered."""
+        for job in self.jobs:
+            yield job.job.future if isinstance(job, _Applied) else job.future
+        for future, _ in self.answers:  # those of requests that had waited for their stream, too
+            yield future
+
     # Sorting ----------------------------------------------------------------------------------
 
     def _route(self, job: _Ask | _Query) -> None:
@@ -519,7 +522,9 @@ class _Batch:
 
     def _look(self, slot: _Slot, job: _Query) -> None:
         live = slot.live
-        if live is None or slot.busy is not None:
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+        elif live is None or slot.busy is not None:
             slot.waiting.append(job)
         elif not live.planned:
             self.engine._apply_elsewhere(slot, job, None)
@@ -639,9 +644,15 @@ class _Batch:
         if live is None or slot.busy is not None:
             slot.waiting.append(job)
             return False
-        if heads.get(live.number, live.seq) == live.seq:
+        head = heads.get(live.number, live.seq)
+        if head == live.seq:
             return True
         try:
+            if head < live.seq:
+                raise BrokenLogError(
+                    f"the log of stream {live.name!r} ends at entry {head}, but entry {live.seq} "
+                    "has been answered: the database has lost entries"
+                )
             for row in self._store.entries(live.number, after=live.seq):
                 if live.takes_long():
                     slot.waiting.append(job)

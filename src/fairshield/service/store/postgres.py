@@ -43,7 +43,7 @@ _SCHEMA_LOCK = 0x6661697273686C64
 _SESSION = """
 SET synchronous_commit = on;
 -- A process that hangs or vanishes in a transaction would keep its locks: the server ends it.
-SET idle_in_transaction_session_timeout = '30s';
+SET idle_in_transaction_session_timeout = '10s';
 SET tcp_keepalives_idle = 15;
 SET tcp_keepalives_interval = 5;
 SET tcp_keepalives_count = 3;
