@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairshield.errors import MissingExtraError
 from fairshield.service.store.base import Connection as Connection
 from fairshield.service.store.base import Database as Database
 from fairshield.service.store.base import KeyRow as KeyRow
@@ -11,8 +12,23 @@ from fairshield.service.store.sqlite import SqliteDatabase
 
 
 def open_database(address: str, *, serving: bool = False) -> Database:
-    """The database at ``address``: the path of a file.
+    """The database at ``address``: the path of a file, or ``postgresql://…``.
 
-    ``serving`` claims it for this process: a file is then served by nobody else.
+    ``serving`` claims it for this process: a file is then served by nobody else.  A PostgreSQL
+    database is served by as many as like.
     """
+    if address.startswith(("postgresql://", "postgres://")):
+        return _postgres(address)
     return SqliteDatabase(address, serving=serving)
+
+
+def _postgres(address: str) -> Database:
+    try:
+        from fairshield.service.store.postgres import PostgresDatabase
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise MissingExtraError(
+            "PostgreSQL needs asyncpg, which is not installed: pip install 'fairshield[postgres]'"
+        ) from None
+    return PostgresDatabase(address)

@@ -65,7 +65,7 @@ class KeyRow(NamedTuple):
 _POLICY = ", ".join(PolicyRow._fields)
 _KEY = ", ".join(KeyRow._fields)
 ENTRY = "stream, seq, n, overruled, key, line, hash"
-_WINDOW = ", ".join(WindowRow._fields)
+_WINDOW = ", ".join(f'"{name}"' for name in WindowRow._fields)  # "window" is a word of SQL
 _MIGRATED = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT)"
 
 
@@ -134,6 +134,10 @@ class Connection(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the connection; never raises."""
+
+    @abstractmethod
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        """The last entries of these streams; where there are no other writers: nothing."""
 
     @abstractmethod
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
@@ -238,15 +242,15 @@ class Connection(ABC):
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         self.run_many(
             f"INSERT INTO windows ({_WINDOW}) VALUES ({_marks(_WINDOW)}) "
-            f"ON CONFLICT (stream, window) DO UPDATE SET {changes}",
+            f'ON CONFLICT (stream, "window") DO UPDATE SET {changes}',
             [(*w[:5], int(w.fair), *w[6:-1], w.snapshot.decode()) for w in windows],
         )
 
     def windows(self, stream: int, *, first: int = 0, limit: int = 1 << 62) -> list[WindowRow]:
         """Ends of windows in order, from ``first`` on."""
         found = self.rows(
-            f"SELECT {_WINDOW} FROM windows WHERE stream = ? AND window >= ? "
-            "ORDER BY window LIMIT ?",
+            f'SELECT {_WINDOW} FROM windows WHERE stream = ? AND "window" >= ? '
+            'ORDER BY "window" LIMIT ?',
             stream, first, limit,
         )  # fmt: skip
         return [_window_row(*row) for row in found]
@@ -255,7 +259,7 @@ class Connection(ABC):
         """The end of the last window but ``back``, of those that ended by entry ``until``."""
         found = self.rows(
             f"SELECT {_WINDOW} FROM windows WHERE stream = ? AND seq <= ? "
-            "ORDER BY window DESC LIMIT 1 OFFSET ?",
+            'ORDER BY "window" DESC LIMIT 1 OFFSET ?',
             stream, until, back,
         )  # fmt: skip
         return _window_row(*found[0]) if found else None

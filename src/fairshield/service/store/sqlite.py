@@ -117,6 +117,9 @@ class SqliteConnection(Connection):
         with contextlib.suppress(apsw.Error):
             self._db.close()
 
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        return {}
+
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         return {}
 
