@@ -10,9 +10,10 @@ from fairshield.service.store.base import StoreError as StoreError
 from fairshield.service.store.sqlite import SqliteDatabase
 
 
-def open_database(address: str, *, serving: bool = False) -> Database:
+def open_database(address: str, *, serving: bool = False, read_only: bool = False) -> Database:
     """The database at ``address``: the path of a file.
 
-    ``serving`` claims it for this process: a file is then served by nobody else.
+    ``serving`` claims it for this process: a file is then served by nobody else; ``read_only``
+    changes nothing in it.
     """
-    return SqliteDatabase(address, serving=serving)
+    return SqliteDatabase(address, serving=serving, read_only=read_only)
