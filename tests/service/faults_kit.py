@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -37,13 +38,15 @@ STREAMS = {"loans": "window", "hiring": "labelled", "credit": "perpetual"}
 """Streams of the load, by name, and their policies."""
 
 
+_SHARES = {"a": 0.4, "b": 0.6}
+
 # Policies -----------------------------------------------------------------------------------
 
 
 @cache
 def policies() -> dict[str, tuple[str, bytes]]:
     """Digest and content of policy files: ``window``, ``labelled`` and ``perpetual``."""
-    inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.6})
+    inputs = fs.InputModel.agnostic(_SHARES)
     parity, opportunity = fs.DemographicParity("0.2"), fs.EqualOpportunity("0.25")
     made: dict[str, Any] = {
         "window": fs.synthesize(parity, inputs, horizon=10),
@@ -229,6 +232,11 @@ class Killable:
         """Wait until a server can be asked."""
         return self._listener.accept()
 
+    def forget(self) -> None:
+        """Let go of servers that were killed before they were asked."""
+        while select.select([self._listener._listener._socket], [], [], 0)[0]:  # type: ignore[attr-defined]
+            self._listener.accept().close()
+
     def kill(self, pid: int) -> None:
         """``kill -9``, and wait for the end of the process."""
         assert self._order("kill", pid) == signal.SIGKILL
@@ -240,7 +248,10 @@ class Killable:
 
 
 def wait_for_orders() -> None:
-    """The process that forks; it starts no thread, so that what it forks is whole."""
+    """The process that forks; it has no other threads, so that what it forks is whole."""
+    warm = fs.PerpetualShield(fs.DemographicParity("0.2"), fs.InputModel.agnostic(_SHARES), period=6)
+    warm.decide("a", proposed=True)
+    assert len(os.listdir("/proc/self/task")) == 1
     for line in sys.stdin:
         order, *words = json.loads(line)
         if order == "start":
