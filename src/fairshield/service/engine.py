@@ -327,8 +327,11 @@ class Engine:
 
     def _process(self, jobs: list[_Job]) -> None:
         batch = _Batch(self, jobs)
-        batch.run()
-        self._tell(batch.answers, batch.touched)
+        try:
+            batch.run()
+        finally:
+            # If it failed, these are the answers that rest on nothing it was to store.
+            self._tell(batch.answers, batch.touched)
 
     def _tell(self, answers: list[tuple[asyncio.Future[Any], Any]], touched: Iterable[str]) -> None:
         """Hand results to the event loop, all at once."""
@@ -389,8 +392,8 @@ class Engine:
 
     def _refuse(self, jobs: Iterable[_Job]) -> None:
         why = self._unavailable()
-        futures = [job.future for job in jobs if job.future is not None]
-        self._tell([(future, why) for future in futures], ())
+        asked = [job.job if isinstance(job, _Applied) else job for job in jobs]
+        self._tell([(job.future, why) for job in asked if job.future is not None], ())
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
