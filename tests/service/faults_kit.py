@@ -170,10 +170,10 @@ async def send(engine: Engine, load: Load, asked: Iterable[Asked]) -> list[Refus
 # Audit --------------------------------------------------------------------------------------
 
 
-def audited(address: str, **options: Any) -> DatabaseAudit:
+def audited(address: str, names: Iterable[str] = (), **options: Any) -> DatabaseAudit:
     """What a full audit says."""
     with open_for_reading(address) as connection, tempfile.TemporaryDirectory() as folder:
-        return audit_database(connection, Shelf(Path(folder)), **options)
+        return audit_database(connection, Shelf(Path(folder)), names, **options)
 
 
 def check_log(address: str, load: Load) -> None:
@@ -249,8 +249,8 @@ class Killable:
 
 def wait_for_orders() -> None:
     """The process that forks; it has no other threads, so that what it forks is whole."""
-    warm = fs.PerpetualShield(fs.DemographicParity("0.2"), fs.InputModel.agnostic(_SHARES), period=6)
-    warm.decide("a", proposed=True)
+    inputs = fs.InputModel.agnostic(_SHARES)
+    fs.PerpetualShield(fs.DemographicParity("0.2"), inputs, period=6).decide("a", proposed=True)
     assert len(os.listdir("/proc/self/task")) == 1
     for line in sys.stdin:
         order, *words = json.loads(line)
@@ -288,8 +288,6 @@ async def serve(address: str, folder: str, socket: str) -> None:
 
     asyncio.get_running_loop().add_reader(connection.fileno(), arrived)
     await asyncio.Event().wait()
-
-
 
 
 if __name__ == "__main__":

@@ -21,9 +21,7 @@ Loss = Literal["all", "tail", "sectors"]
 """What a power cut does to what was not synced: all is lost, the last of it, or any sectors."""
 
 _names = itertools.count()
-_JOURNALS = (
-    apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
-)
+_JOURNALS = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 Change = tuple[int, bytes | None]
 """Bytes written at an offset; ``None``: the file was cut off there."""
 

@@ -7,8 +7,9 @@ import random
 from pathlib import Path
 from typing import get_args
 
+import apsw
 import pytest
-from faults_kit import Load, audited, check_log, prepare, send
+from faults_kit import Load, check_log, prepare, send
 from faulty_disk import Disk, DiskFile, Loss
 
 from fairshield.service.engine import Engine
@@ -28,9 +29,9 @@ async def serve_until_the_cut(disk: Disk, path: Path, shelf: Shelf, load: Load) 
         await prepare(engine)
         refused = await send(engine, load, load.again(20))
         while not disk.dead:
-            assert refused == []
+            load.problems += map(str, refused)
             refused = await send(engine, load, load.next())
-        assert {refusal.kind for refusal in refused} <= {"unavailable"}
+        load.problems += [str(refusal) for refusal in refused if refusal.kind != "unavailable"]
     except (StoreError, Refusal):
         if not disk.dead:
             raise
@@ -83,47 +84,47 @@ def test_without_syncs_a_power_cut_would_lose_answers(
     try:
         load, _ = survive_cuts(tmp_path, cuts=15, seed=2)
         lost = bool(load.problems)
-    except (StoreError, Refusal, AssertionError):
+    except StoreError:
         lost = True  # not even a database is left
     assert lost
 
 
-async def fail_one_sync(disk: Disk, path: Path, shelf: Shelf, load: Load) -> None:
+async def fail_a_sync(disk: Disk, path: Path, shelf: Shelf, load: Load) -> None:
+    """Let a commit fail, and stop before anything works again."""
     engine = Engine(SqliteDatabase(path, vfs=disk.name), shelf)
     await engine.start()
     await prepare(engine)
     assert await send(engine, load, load.next()) == []
-    failed: list[DiskFile] = []
 
     def fail(file: DiskFile) -> None:
-        # The system tells of the failure once, and counts the pages as written.
-        file.forget()
-        if not failed:
-            failed.append(file)
-        raise OSError("the disk does not write")
+        file.forget()  # the system tells of the failure once, and counts the pages as written
+        raise apsw.IOError("disk I/O error")
 
     disk.syncing = fail
-    asked = load.next()
-    assert {refusal.kind for refusal in await send(engine, load, asked)} == {"unavailable"}
+    refused = await send(engine, load, load.next())
+    assert {refusal.kind for refusal in refused} == {"unavailable"}
+    await engine.stop()
     disk.syncing = lambda file: None
-    while await send(engine, load, list(load.flying.values())):
-        await asyncio.sleep(0.01)
-    await disk_off(disk, engine)
 
 
-async def disk_off(disk: Disk, engine: Engine) -> None:
+async def ask_again(disk: Disk, path: Path, shelf: Shelf, load: Load) -> None:
+    """Get everything answered, and cut the power."""
+    engine = Engine(SqliteDatabase(path, vfs=disk.name), shelf)
+    await engine.start()
+    await prepare(engine)
+    assert await send(engine, load, list(load.flying.values())) == []
     disk.dead = True
     await engine.stop()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_an_answer_after_a_failed_sync_survives_a_power_cut(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    load, shelf, disk = Load(rng, streams=("loans", "hiring")), Shelf(tmp_path), Disk()
+    load, shelf, disk = Load(rng), Shelf(tmp_path), Disk()
     (before := tmp_path / "before").mkdir()
-    asyncio.run(fail_one_sync(disk, before / "shield.db", shelf, load))
+    asyncio.run(fail_a_sync(disk, before / "shield.db", shelf, load))
+    asyncio.run(ask_again(disk, before / "shield.db", shelf, load))
     disk.after_power_cut(after := tmp_path / "after", "all", rng)
     disk.unregister()
     asyncio.run(finish(after / "shield.db", shelf, load))
-    assert not load.problems
-    assert audited(str(after / "shield.db")).all_findings == ()
+    check_log(str(after / "shield.db"), load)

@@ -56,7 +56,7 @@ def test_an_older_database_is_served_with_nothing_lost(old: tuple[Path, Load]) -
 
 def test_a_look_does_not_upgrade_and_says_what_does(old: tuple[Path, Load]) -> None:
     path, load = old
-    with pytest.raises(StoreError, match="schema version 1.*fairshield serve --db brings it up"):
+    with pytest.raises(StoreError, match=r"schema version 1.*fairshield serve --db brings it up"):
         audited(str(path))
     asyncio.run(serve(Older(path), load, 1))
 

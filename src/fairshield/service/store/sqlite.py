@@ -125,10 +125,11 @@ class SqliteConnection(Connection):
     def settle(self) -> None:
         # What was written but not synced lies in the write-ahead log.  To sync that now may do
         # nothing: the system may count pages that it failed to write as written.  Copied into
-        # the database they are new pages, and synced as such.
-        [(busy, written, copied)] = self.rows("PRAGMA wal_checkpoint(FULL)")
-        if busy or written != copied:
-            raise StoreError("SQLite: the write-ahead log is in use and cannot be taken over")
+        # the database they are new pages, and synced as such; the log begins again, so that
+        # nothing is written after what may be missing.
+        [(busy, _, _)] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreError("SQLite: another process has been reading for long; let it end")
 
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         return {}
