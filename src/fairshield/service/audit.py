@@ -137,7 +137,7 @@ def audit_database(
     Parameters
     ----------
     connection
-        A connection for reading; what it is used for lasts.
+        A connection for reading.
     shelf
         Where policies are loaded from.
     names
