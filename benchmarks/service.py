@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,12 +27,14 @@ class ForgetfulConnection(SqliteConnection):
     """Entries after the first go nowhere: what the service costs without any store."""
 
     def append(self, rows: Any) -> None:
+        """Keep the entry that makes a stream."""
         super().append([row for row in rows if row.seq == 0])
 
     def put_windows(self, windows: Any) -> None:
         """Forget them."""
 
     def find(self, keys: Any) -> Any:
+        """Nothing was asked before."""
         return {}
 
 
@@ -42,6 +42,7 @@ class ForgetfulDatabase(SqliteDatabase):
     """A database that keeps no decision; its commits are empty."""
 
     def connect(self) -> Any:
+        """A connection that forgets."""
         return ForgetfulConnection(str(self.path), None)
 
 

@@ -300,6 +300,7 @@ class Engine:
         try:
             for migration in connection.migrate(self.database.migrations()):
                 logger.info("schema: %s", migration.name)
+            connection.settle()
         except BaseException:
             connection.close()
             raise

@@ -42,7 +42,7 @@ def serve(
     started: Callable[[Service], Any] | None = None,
     announce: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until told to stop; ``announce`` is called with the address once requests are answered."""
+    """Serve until told to stop; ``announce`` is told the address once requests are answered."""
     local = is_local(host)
     check_keys(database, host, local)
     holder: list[Service] = []

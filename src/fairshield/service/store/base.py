@@ -154,6 +154,14 @@ class Connection(ABC):
     def lock_schema(self) -> None:
         """Keep other processes from migrating until the transaction ends."""
 
+    @abstractmethod
+    def settle(self) -> None:
+        """Make durable what can be read, however it was written.
+
+        A commit that failed, or whose process was killed, may have left entries that can be read
+        and would be lost with the power; they must not be told to anybody before.
+        """
+
     # Schema ---------------------------------------------------------------------------------
 
     def migrate(self, migrations: Sequence[Migration]) -> list[Migration]:
@@ -183,6 +191,20 @@ class Connection(ABC):
             self.rollback()
             raise
         return missing
+
+    def check_schema(self, migrations: Sequence[Migration]) -> None:
+        """Refuse a schema that is not the one of this library, and leave it as it is."""
+        try:
+            applied = dict(self.rows("SELECT version, checksum FROM migrations ORDER BY version"))
+        except StoreError as error:
+            raise StoreError(f"this is not a database of fairshield serve: {error}") from error
+        _check_applied(applied, migrations)
+        if len(applied) < len(migrations):
+            raise StoreError(
+                f"the database has schema version {max(applied, default=0)}, this library needs "
+                f"{migrations[-1].version}: fairshield serve --db brings it up to date when it "
+                "starts"
+            )
 
     # Streams and entries --------------------------------------------------------------------
 
@@ -218,6 +240,11 @@ class Connection(ABC):
             stream, after, limit,
         )  # fmt: skip
         return [as_row(*row) for row in found]
+
+    def head(self, stream: int) -> int:
+        """The number of the last entry; -1 if there is none."""
+        found = self.rows("SELECT max(seq) FROM entries WHERE stream = ?", stream)[0][0]
+        return -1 if found is None else int(found)
 
     def decision(self, stream: int, n: int) -> Row | None:
         """The entry of decision ``n``."""

@@ -78,17 +78,19 @@ class PostgresDatabase(Database):
     address
         ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``; a part that is missing is taken from
         the environment (``PGPASSWORD`` and its like) or from the user's password file.
+    read_only
+        Change nothing.
     """
 
     dialect, shared = "postgres", True
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
+        self._address, self._read_only = address, read_only
         self.address = without_password(address)
 
     def connect(self) -> Connection:
         """A new connection."""
-        return PostgresConnection(self._address)
+        return PostgresConnection(self._address, read_only=self._read_only)
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -97,7 +99,7 @@ class PostgresDatabase(Database):
 class PostgresConnection(Connection):
     """A connection to the server: a private event loop, which runs for one statement at a time."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
         self._where = without_password(address)
         self._loop = asyncio.new_event_loop()
         self._lost = False
@@ -116,6 +118,8 @@ class PostgresConnection(Connection):
             ) from error
         try:
             self.script(_SESSION)
+            if read_only:
+                self.script("SET default_transaction_read_only = on")
             check_server(self._db.get_server_version().major, self.rows("SHOW fsync")[0][0])
         except BaseException:
             self.close()
@@ -155,6 +159,9 @@ class PostgresConnection(Connection):
         # COMMIT of a transaction in which a statement has failed succeeds, as a ROLLBACK.
         if self._wait(self._db.execute, "COMMIT") != "COMMIT":
             raise StoreError("PostgreSQL: the transaction had failed and was rolled back")
+
+    def settle(self) -> None:
+        """The server shows nobody what is not durable."""
 
     def rollback(self) -> None:
         with contextlib.suppress(StoreError):

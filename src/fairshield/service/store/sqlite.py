@@ -34,24 +34,35 @@ class SqliteDatabase(Database):
         The file; made if there is none.
     serving
         Claim it: another process that tries the same is refused until this one ends.
+    read_only
+        Change nothing: for a look at a database that another process may be serving.
     vfs
         The name of another SQLite VFS.
     """
 
     dialect, shared = "sqlite", False
 
-    def __init__(self, path: str | Path, *, serving: bool = False, vfs: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        serving: bool = False,
+        read_only: bool = False,
+        vfs: str | None = None,
+    ) -> None:
         check_version(apsw.sqlite_lib_version())
-        self.path, self.vfs = Path(path), vfs
+        self.path, self.read_only, self.vfs = Path(path), read_only, vfs
         self.address = str(path)
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path.parent} is not a folder: create it first")
+        if read_only and not self.path.is_file():
+            raise StoreError(f"{self.path} does not exist: name the file that is served")
         self._claim = _claimed(self.path) if serving else None
 
     def connect(self) -> Connection:
         """A new connection."""
         try:
-            return SqliteConnection(str(self.path), self.vfs)
+            return SqliteConnection(str(self.path), self.vfs, read_only=self.read_only)
         except apsw.Error as error:
             raise StoreError(f"{self.path} cannot be opened as a database: {error}") from error
 
@@ -65,19 +76,25 @@ class SqliteDatabase(Database):
 class SqliteConnection(Connection):
     """A connection to the file."""
 
-    def __init__(self, path: str, vfs: str | None) -> None:
-        self._db = apsw.Connection(path, vfs=vfs)
+    def __init__(self, path: str, vfs: str | None, *, read_only: bool = False) -> None:
+        writing = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else writing
+        self._db = apsw.Connection(path, flags=flags, vfs=vfs)
         self._db.set_busy_timeout(_PATIENCE)
         try:
-            self.script("PRAGMA foreign_keys = ON")
-            mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
-            if mode != "wal":
-                raise StoreError(f"{path}: this file system does not allow a write-ahead log")
-            # A commit returns when its pages are on disk, not when the system has taken them.
-            self.script("PRAGMA synchronous = FULL")
+            if not read_only:
+                self._prepare(path)
         except BaseException:
             self.close()
             raise
+
+    def _prepare(self, path: str) -> None:
+        self.script("PRAGMA foreign_keys = ON")
+        mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
+        if mode != "wal":
+            raise StoreError(f"{path}: this file system does not allow a write-ahead log")
+        # A commit returns when its pages are on disk, not when the system has taken them.
+        self.script("PRAGMA synchronous = FULL")
 
     def rows(self, sql: str, *arguments: Any) -> list[Any]:
         with _failing():
@@ -119,6 +136,15 @@ class SqliteConnection(Connection):
 
     def ends(self, streams: Iterable[int]) -> dict[int, int]:
         return {}
+
+    def settle(self) -> None:
+        # What was written but not synced lies in the write-ahead log.  To sync that now may do
+        # nothing: the system may count pages that it failed to write as written.  Copied into
+        # the database they are new pages, and synced as such; the log begins again, so that
+        # nothing is written after what may be missing.
+        [(busy, _, _)] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreError("SQLite: another process has been reading for long; let it end")
 
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         return {}
