@@ -230,6 +230,8 @@ class Engine:
     async def read(self, look: Callable[[Connection], T]) -> T:
         """Run ``look`` on a connection that reads, in another thread."""
         assert self._loop is not None
+        if self.status == "recovering":  # what can be read may not be on disk yet
+            raise self._unavailable()
         return await self._loop.run_in_executor(self._readers, self.reading, look)
 
     async def create(self, request: StreamRequest, *, actor: str | None = None) -> bool:
