@@ -295,7 +295,7 @@ class Calls:
 
     def tail_from(self, after: int | None) -> Flow[int | None]:
         """Where to begin a tail: by default after what there is; ``None`` if nothing can follow."""
-        stream = yield from ask(_get(self._path()), Stream, self.terms, for_ever=True)
+        stream = yield from self.describe()
         start = stream.state.seq if after is None else after
         return None if stream.closed and start >= stream.state.seq else start
 
