@@ -186,8 +186,8 @@ def test_a_service_that_asks_for_more_than_our_patience_is_not_waited_for() -> N
 
 
 def test_every_kind_of_problem_has_an_error_of_its_own() -> None:
-    assert set(BY_KIND) == set(KINDS)
-    assert len(set(BY_KIND.values())) == len(KINDS)
+    assert set(KINDS) <= set(BY_KIND)
+    assert len(set(BY_KIND.values())) == len(BY_KIND)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,6 +11,7 @@ from fairshield.errors import (
     FairshieldError,
     InfeasibleError,
     InvalidValueError,
+    MemoryLimitError,
     OutcomePendingError,
     UnexpectedOutcomeError,
     UnknownGroupError,
@@ -63,6 +64,10 @@ class MethodNotAllowedError(ServiceError):
 
 class TooLargeError(ServiceError):
     """The request is larger than the service allows."""
+
+
+class HeadersTooLargeError(ServiceError):
+    """The headers of the request are larger than the service allows."""
 
 
 class UnsupportedMediaTypeError(ServiceError):
@@ -130,6 +135,10 @@ class NameTakenError(ServiceError):
     """A stream of this name has other settings."""
 
 
+class TooCostlyError(ServiceError, MemoryLimitError):
+    """The policy would take the service too long, or too much memory, to make."""
+
+
 class PolicyNotReadyError(ServiceError):
     """The policy is still being made or verified."""
 
@@ -172,7 +181,9 @@ BY_KIND: dict[str, type[ServiceError]] = {
     "not-overridable": NotOverridableError,
     "policy-not-ready": PolicyNotReadyError,
     "infeasible": RemoteInfeasibleError,
+    "too-costly": TooCostlyError,
     "too-large": TooLargeError,
+    "headers-too-large": HeadersTooLargeError,
     "unsupported-media-type": UnsupportedMediaTypeError,
     "too-many-requests": TooManyRequestsError,
     "log-broken": LogBrokenError,
