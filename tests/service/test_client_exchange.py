@@ -386,8 +386,12 @@ def test_a_token_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:8000", "ftp://x", "http://", "", "http://u:p@x", "http://x?y=1", None]
-)
+    "url",
+    [
+        "127.0.0.1:8000", "ftp://x", "http://", "", "http://u:p@x", "http://x?y=1", None, b"http://x",
+        "http://x:99999", "http://[x", "http://x:port",
+    ],
+)  # fmt: skip
 def test_an_address_is_checked(url: Any) -> None:
     with pytest.raises(fs.InvalidValueError, match="address of a service"):
         fs.Client(url)

@@ -234,9 +234,14 @@ def _asked_to_wait(result: Answer | Lost) -> float:
 
 def base_address(url: str) -> str:
     """The address of a service, without a slash at the end."""
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidValueError(f"the address of a service is like http://127.0.0.1:8000: {url!r}")
+    wrong = InvalidValueError(f"the address of a service is like http://127.0.0.1:8000: {url!r}")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except (ValueError, TypeError, AttributeError):
+        raise wrong from None
+    if not isinstance(url, str) or not whole:
+        raise wrong
     if parts.query or parts.fragment or parts.username is not None:
         raise InvalidValueError(
             f"the address of a service has no user, query or fragment, got {parts.hostname!r} with "
