@@ -6,6 +6,7 @@ import logging
 
 import click
 
+from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples
 
 
@@ -39,9 +40,10 @@ from fairshield.cli.options import examples
 )
 def serve(db: str, host: str, port: int, rate: float) -> None:
     """Serve decisions over HTTP, with a dashboard."""
-    from fairshield.service.context import Limits
-    from fairshield.service.server import serve as serve_database
-    from fairshield.service.store import open_database
+    with needed_by("serve", extra="service"):
+        from fairshield.service.context import Limits
+        from fairshield.service.server import serve as serve_database
+        from fairshield.service.store import open_database
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     database = open_database(db, serving=True)

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 
-from fairshield import __version__
+from fairshield._version import __version__
 from fairshield.errors import FairshieldError
 from fairshield.service.access import Access, Caller, RateLimit
 from fairshield.service.api import ENDPOINTS, Endpoint

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairshield import __version__
+from fairshield._version import __version__
 from fairshield.service.api import ENDPOINTS, Endpoint
 from fairshield.service.messages import Health, Key, Name, Problem
 from fairshield.service.problems import KINDS
