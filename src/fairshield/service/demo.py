@@ -90,9 +90,9 @@ SCENARIOS = (
         make=lambda inputs: synthesize(DemographicParity("0.1"), inputs, horizon=100),
     ),
     Scenario(
-        name="hiring", groups=("women", "men"), share=0.45, merit=(0.55, 0.55), penalty=0.14,
+        name="hiring", groups=("women", "men"), share=0.45, merit=(0.55, 0.55), penalty=0.2,
         before=570, pace=8.0,
-        make=lambda inputs: synthesize(EqualOpportunity("0.15"), inputs, horizon=60),
+        make=lambda inputs: synthesize(EqualOpportunity("0.2"), inputs, horizon=60),
     ),
     Scenario(
         name="benefits", groups=("tenants", "owners"), share=0.4, merit=(0.5, 0.6), penalty=0.03,
@@ -133,10 +133,11 @@ async def _prepare(service: Service, scenario: Scenario) -> None:
     """Make the policy, have it verified, and create the stream."""
     content = await asyncio.to_thread(_made, scenario)
     row, _ = await service.workshop.upload(content, utc_now().isoformat(timespec="milliseconds"))
-    digest = row.id
-    while row.status == "verifying":
+    digest, status = row.id, row.status
+    while status == "verifying":
         await asyncio.sleep(0.1)
-        row = await service.engine.read(lambda connection: connection.policy(digest)) or row
+        found = await service.engine.read(lambda connection: connection.policy(digest))
+        status = "refused" if found is None else found.status
     await service.engine.create(StreamRequest(scenario.name, digest, human=scenario.human))
 
 
@@ -181,7 +182,7 @@ class _Feeder:
         answer = await self._submit(Decide(request))
         self._service.latencies.add(time.perf_counter() - begun)
         if self._labelled:
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(self._pause / 5)
             await self._observe(msgspec.json.decode(answer, type=Decision).n, bool(person.outcome))
 
     async def _observe(self, n: int, outcome: bool) -> None:

@@ -134,9 +134,7 @@ async def stream_page(call: Call) -> Reply:
     )  # fmt: skip
 
 
-def _tables(
-    connection: Connection, call: Call, about: About, query: StreamQuery
-) -> dict[str, Any]:
+def _tables(connection: Connection, call: Call, about: About, query: StreamQuery) -> dict[str, Any]:
     """What the page reads from the log."""
     stream = about.stream
     number = _number(connection, stream.name)
@@ -309,11 +307,14 @@ _templates.globals |= {"asset": address, "statuses": show.STATUSES, "version": _
 
 
 def _render(call: Call, template: str, **values: Any) -> Reply:
-    service = call.service
+    scopes = call.caller.scopes
     text = _templates.get_template(template).render(
-        demo=service.demo, here=_here(call), keyed=service.access.required and bool(call.caller.scopes),
-        may_decide=bool({"decide", "admin"} & call.caller.scopes), **values,
-    )  # fmt: skip
+        demo=call.service.demo,
+        here=_here(call),
+        keyed=call.service.access.required and bool(scopes),
+        may_decide=bool({"decide", "admin"} & scopes),
+        **values,
+    )
     return compressed(call.scope, text.encode(), _HTML)
 
 

@@ -99,12 +99,22 @@
 
   function listen(address) {
     let fresh = true; // a new connection tells everything, one that is resumed only what is new
+    let known = -1; // the last entry that was told
     const events = new EventSource(address);
     events.addEventListener("open", () => show("live", "Live"));
     events.addEventListener("update", (event) => {
+      const update = JSON.parse(event.data);
+      const { seq } = update.stream?.state ?? { seq: -1 };
+      if (seq < known) {
+        // Another log under the same name: begin again.
+        events.close();
+        listen(address);
+        return;
+      }
       show("live", "Live");
-      document.dispatchEvent(new CustomEvent("update", { detail: { update: JSON.parse(event.data), fresh } }));
+      document.dispatchEvent(new CustomEvent("update", { detail: { update, fresh } }));
       fresh = false;
+      known = seq;
       refresh();
     });
     events.addEventListener("error", () => {
@@ -112,6 +122,7 @@
       if (events.readyState === EventSource.CLOSED) setTimeout(() => listen(address), AGAIN);
     });
     addEventListener("pagehide", () => events.close(), { once: true });
+    addEventListener("pageshow", ({ persisted }) => persisted && location.reload(), { once: true });
   }
 
   // Forms and links that change what is shown ----------------------------------------------------
@@ -244,7 +255,7 @@
     u.ctx.save();
     u.ctx.setLineDash([]);
     if (limit()) {
-      const y = u.valToPos(limit(), "y", true);
+      const y = Math.round(u.valToPos(limit(), "y", true)) + 0.5;
       u.ctx.fillStyle = colour("--band");
       u.ctx.fillRect(left, y, width, above + height - y);
       u.ctx.strokeStyle = colour("--band-edge");
