@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -49,6 +51,8 @@ def serve(db: str | None, host: str, port: int, rate: float, demo: bool) -> None
     from fairshield.service.store import open_database
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Once requests are answered, the server passes the signal on: then end, but tidily.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     with contextlib.ExitStack() as stack:
         if db is None and demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairshield-demo-"))

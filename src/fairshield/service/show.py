@@ -63,14 +63,18 @@ def whole(value: int) -> str:
 
 def percent(value: float | None) -> str:
     """A share."""
-    return NOTHING if value is None else f"{100 * value:.1f} %"
+    return NOTHING if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
 
 
 def milliseconds(seconds: float | None) -> str:
     """A short time."""
     if seconds is None:
         return NOTHING
-    return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"
+    return (
+        f"{1000 * seconds:.0f}\N{NO-BREAK SPACE}ms"
+        if seconds >= 0.01
+        else f"{1000 * seconds:.1f}\N{NO-BREAK SPACE}ms"
+    )
 
 
 def clock(at: str) -> str:

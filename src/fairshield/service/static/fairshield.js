@@ -255,12 +255,9 @@
     u.ctx.save();
     u.ctx.setLineDash([]);
     if (limit()) {
-      const y = Math.round(u.valToPos(limit(), "y", true)) + 0.5;
+      const y = u.valToPos(limit(), "y", true);
       u.ctx.fillStyle = colour("--band");
       u.ctx.fillRect(left, y, width, above + height - y);
-      u.ctx.strokeStyle = colour("--band-edge");
-      u.ctx.lineWidth = devicePixelRatio;
-      line(u.ctx, left, y, left + width, y);
     }
     u.ctx.strokeStyle = colour("--window");
     u.ctx.lineWidth = devicePixelRatio;
@@ -282,6 +279,13 @@
   function drawAbove(u) {
     u.ctx.save();
     u.ctx.setLineDash([]);
+    if (limit()) {
+      const { left, width } = u.bbox;
+      const y = Math.round(u.valToPos(limit(), "y", true)) + 0.5;
+      u.ctx.strokeStyle = colour("--band-edge");
+      u.ctx.lineWidth = devicePixelRatio;
+      line(u.ctx, left, y, left + width, y);
+    }
     for (const end of ends()) {
       if (end.n < u.scales.x.min || end.n > u.scales.x.max) continue;
       dot(u, end.n, end.without, "--without");
