@@ -287,7 +287,7 @@ def test_what_if_answers_for_the_cost_that_is_given(eyes: Eyes, server: WebServe
     wanted = server.get("/v1/streams/credit/outlook?cost=0.01")
     for i, case in enumerate(wanted["what_if"]):
         words = ("accept" if case["accepted"] else "reject") + ", overruling" * case["overruled"]
-        expect(cases.nth(i).locator("td").last).to_have_text(words)
+        expect(cases.nth(i).locator(".verdict")).to_have_text(words)
 
 
 def test_decisions_are_filtered_and_more_are_loaded(eyes: Eyes, server: WebServer) -> None:

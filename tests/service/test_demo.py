@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,12 @@ def test_decisions_keep_coming(server: WebServer) -> None:
         lambda: all(s["state"]["decisions"] > before[n] + 3 for n, s in streams(server).items()),
         "nothing is decided any more",
     )
+
+
+def test_it_ends_when_interrupted(tmp_path: Path) -> None:
+    with serving(tmp_path, "--demo") as interrupted:
+        assert interrupted.stop(signal.SIGINT) == 130
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
 
 
 def test_it_ends_when_told_and_leaves_nothing(server: WebServer) -> None:

@@ -41,12 +41,20 @@ STATUSES: dict[Status, Light] = {
 
 
 def bias(value: float | None) -> str:
-    """A bias; ``None`` is what no number bounds."""
+    """A bias; ``None`` is what no number bounds.
+
+    >>> bias(0.0857), bias(None)
+    ('0.086', '∞')
+    """
     return "∞" if value is None else f"{value:.3f}"
 
 
 def figure(value: float | None) -> str:
-    """Three significant digits, without an exponent where that is short."""
+    """Three significant digits, without an exponent where that is short.
+
+    >>> [figure(value) for value in (0, 0.1, 0.12345, 12.0, 1234.5, 1e-9, None)]
+    ['0', '0.1', '0.123', '12', '1,234', '1.00e-09', '–']
+    """
     if value is None:
         return NOTHING
     if value and not 1e-3 <= abs(value) < 1e15:

@@ -51,38 +51,48 @@
 
   // Refreshing ---------------------------------------------------------------------------------
 
-  let under = null; // the refresh under way
-  let again = false; // whether another one is wanted after it
+  let loading = false;
+  let again = false; // whether another refresh is wanted after the one under way
+  let waiting = null; // for the next one that is due
+  let last = -AGAIN;
 
-  function refresh() {
-    if (under) {
+  async function refresh() {
+    if (loading) {
       again = true;
-      return under;
+      return;
     }
-    again = false;
-    under = load().finally(() => {
-      under = null;
-      if (again) refresh();
-    });
-    return under;
+    loading = true;
+    do {
+      again = false;
+      last = performance.now();
+      await load();
+    } while (again);
+    loading = false;
+  }
+
+  function refreshSoon() {
+    waiting ??= setTimeout(() => {
+      waiting = null;
+      refresh();
+    }, Math.max(0, last + AGAIN - performance.now()));
   }
 
   async function load() {
-    const begun = performance.now();
+    let text;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
-      if (answer.redirected) location.reload();
+      if (answer.redirected) location.reload(); // to where a key is asked for
       if (!answer.ok) return;
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const part of document.querySelectorAll("[data-live]")) {
-        const wanted = page.querySelector(`[data-live="${part.dataset.live}"]`);
-        if (wanted) morph(part, wanted);
-      }
-      document.dispatchEvent(new Event("refreshed"));
+      text = await answer.text();
     } catch {
       return; // the stream of events finds out, and says so
     }
-    await new Promise((done) => setTimeout(done, Math.max(0, AGAIN - (performance.now() - begun))));
+    const page = new DOMParser().parseFromString(text, "text/html");
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const wanted = page.querySelector(`[data-live="${part.dataset.live}"]`);
+      if (wanted) morph(part, wanted);
+    }
+    document.dispatchEvent(new Event("refreshed"));
   }
 
   // Events ---------------------------------------------------------------------------------------
@@ -115,7 +125,7 @@
       document.dispatchEvent(new CustomEvent("update", { detail: { update, fresh } }));
       fresh = false;
       known = seq;
-      refresh();
+      refreshSoon();
     });
     events.addEventListener("error", () => {
       show("lost", "Reconnecting");
