@@ -42,13 +42,15 @@ def serve(
     started: Callable[[Service], Any] | None = None,
     announce: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until told to stop; ``announce`` is called with the address once it is bound."""
+    """Serve until told to stop; ``announce`` is told the address once requests are answered."""
     local = is_local(host)
     check_keys(database, host, local)
     holder: list[Service] = []
 
     def begun(service: Service) -> Any:
         holder.append(service)
+        shown = f"[{host}]" if ":" in host else host
+        announce(f"http://{shown}:{bound.getsockname()[1]}")
         return started(service) if started is not None else None
 
     bound = _bound(host, port)
@@ -66,8 +68,6 @@ def serve(
 
     server = Server(config, told)
     with bound:
-        shown = f"[{host}]" if ":" in host else host
-        announce(f"http://{shown}:{bound.getsockname()[1]}")
         server.run(sockets=[bound])
     logging.getLogger("fairshield.service").info("stopped")
 
@@ -105,6 +105,8 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
+        # From here on nobody is refused: who comes before the first answer waits for it.
+        bound.listen(2048)
     except OSError as error:
         bound.close()
         raise InvalidValueError(
