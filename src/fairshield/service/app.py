@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route, Router
 
 from fairshield._version import __version__
 from fairshield.errors import FairshieldError
-from fairshield.service.access import Access, Caller, RateLimit
+from fairshield.service.access import NOBODY, Access, Caller, RateLimit
 from fairshield.service.api import ENDPOINTS, Endpoint
+from fairshield.service.assets import serve_asset
 from fairshield.service.context import Call, Limits, Service
 from fairshield.service.engine import Engine
 from fairshield.service.http import (
@@ -42,15 +42,14 @@ from fairshield.service.http import (
 from fairshield.service.messages import Health
 from fairshield.service.metrics import exposition
 from fairshield.service.openapi import document
-from fairshield.service.pages import PAGES, STATIC
+from fairshield.service.pages import COOKIE, PAGES, Page, ask_for_key, failed
 from fairshield.service.policies import Shelf, Workshop
-from fairshield.service.problems import Refusal
+from fairshield.service.problems import Refusal, refusal
 from fairshield.service.store import Connection, Database
 
 logger = logging.getLogger("fairshield.service")
 _KEYS_EVERY = 1.0
 """Seconds after which a key that was created or revoked is seen to be."""
-_COOKIE = "fairshield_key"
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -108,8 +107,8 @@ def create_app(
         return holder["service"]
 
     routes: list[BaseRoute] = [*_api_routes(service), *_plain_routes(service)]
-    routes += [Route(page.path, _Dispatch({"GET": _Page(page, service)})) for page in PAGES]
-    routes.append(Mount("/static", StaticFiles(directory=STATIC)))
+    routes += _page_routes(service)
+    routes.append(Route("/static/{path:path}", _Dispatch({"GET": serve_asset})))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.default = _nothing_here
     app.router.redirect_slashes = False
@@ -172,6 +171,14 @@ def _api_routes(service: Callable[[], Service]) -> Iterable[Route]:
     by_path: dict[str, dict[str, App]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = _Api(endpoint, service)
+    for path, methods in by_path.items():
+        yield Route(path, _Dispatch(methods))
+
+
+def _page_routes(service: Callable[[], Service]) -> Iterable[Route]:
+    by_path: dict[str, dict[str, App]] = {}
+    for page in PAGES:
+        by_path.setdefault(page.path, {})[page.method] = _Page(page, service)
     for path, methods in by_path.items():
         yield Route(path, _Dispatch(methods))
 
@@ -307,7 +314,7 @@ def _check_origin(headers: dict[bytes, bytes]) -> None:
 def _cookie(headers: dict[bytes, bytes]) -> str | None:
     for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == _COOKIE:
+        if name == COOKIE:
             return value
     return None
 
@@ -336,16 +343,28 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str:
 class _Page:
     """A page of the dashboard, for whoever may read; others are asked for a key."""
 
-    def __init__(self, page: Any, service: Callable[[], Service]) -> None:
+    def __init__(self, page: Page, service: Callable[[], Service]) -> None:
         self._page, self._service = page, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, headers = self._service(), headers_of(scope)
+        call = Call(service, scope, headers, NOBODY, dict(scope["path_params"]))
         try:
-            caller = caller_of(scope, headers, service)
-            caller.check(self._page.scope, scope["path_params"].get("name"))
-            call = Call(service, scope, headers, caller, _path(scope["path_params"]))
+            service.rate.check((scope["client"] or ("",))[0])
+            call.caller = self._caller(scope, headers, service)
+            call.path = _path(scope["path_params"])
+            if scope["method"] == "POST":
+                call.body = await read_body(receive, limit=4096, seconds=service.limits.seconds)
             answer = await self._page.handle(call)
         except FairshieldError as error:
-            answer = problem_of(error, scope["path"])
+            why = refusal(error)
+            answer = ask_for_key(call) if why.kind == "unauthorized" else failed(call, why)
         await answer(scope, receive, send)
+
+    def _caller(self, scope: Scope, headers: dict[bytes, bytes], service: Service) -> Caller:
+        if self._page.scope is None and service.access.required:
+            _check_origin(headers)
+            return NOBODY
+        caller = caller_of(scope, headers, service)
+        caller.check(self._page.scope, scope["path_params"].get("name", caller.stream))
+        return caller

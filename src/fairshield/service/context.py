@@ -56,6 +56,8 @@ class Service:
     latencies: Latencies = field(default_factory=Latencies)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     demo: bool = False
+    outlooks: dict[tuple[str, float], asyncio.Future[Any]] = field(default_factory=dict)
+    """What pages wait for, by stream and cost: shared, as the first may compile for long."""
 
 
 @dataclass(slots=True)

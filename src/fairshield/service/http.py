@@ -44,13 +44,14 @@ class Reply:
     status: int = 200
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    cache: bytes = b"no-store"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         headers = [
             (b"content-type", self.content_type),
             (b"content-length", b"%d" % len(self.body)),
-            (b"cache-control", b"no-store"),
+            (b"cache-control", self.cache),
             *self.headers,
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})

@@ -203,6 +203,17 @@ class LiveStream:
         """Whether nothing more will be decided."""
         return self.closed or (self.capacity == 0 and self.shield.pending is None)
 
+    @property
+    def overridable(self) -> dict[int, bool]:
+        """Decisions that a person may override, and how they stand."""
+        if self.closed:
+            return {}
+        first = self._base.n + 1
+        standing = {first + i: made.accepted for i, made in enumerate(self._window_log)}
+        if self.policy.labelled:
+            return {n: accepted for n, accepted in standing.items() if n == self.pending}
+        return standing
+
     def takes_long(self, decisions: int = 1) -> bool:
         """Whether a request may need a plan to be made, which is not for the thread that writes."""
         shield = self.shield
