@@ -38,7 +38,7 @@ lock:  ## Resolve all extras afresh and rewrite constraints.txt (with Python 3.1
 	    echo "make lock: pins must suit the oldest supported Python; use PYTHON=python3.11" >&2; exit 1; }
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
 	    $(PYTHON) -m venv "$$scratch/venv" && \
-	    "$$scratch/venv/bin/python" $(PIP_INSTALL) '.[dev,experiments]' && \
+	    "$$scratch/venv/bin/python" $(PIP_INSTALL) '.[dev]' && \
 	    sed '/^[^#]/,$$d' constraints.txt > "$$scratch/lock" && \
 	    "$$scratch/venv/bin/python" -m pip freeze --exclude fairshield | \
 	        sed 's/^\(torch==[^+]*\)+.*/\1/' >> "$$scratch/lock" && \
@@ -57,8 +57,8 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/pip
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
-	@echo "Installing fairshield[dev,experiments] into $(VENV) ..."
-	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev,experiments]'
+	@echo "Installing fairshield[dev] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.installed-demo
 
 # pip is the last thing venv writes: where it stands, the environment is complete.

@@ -42,6 +42,8 @@ from fairshield.verify import Verification as Verification
 from fairshield.verify import verify as verify
 
 if TYPE_CHECKING:
+    from fairshield.client import AsyncClient as AsyncClient
+    from fairshield.client import Client as Client
     from fairshield.periodic import DynamicShield as DynamicShield
     from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
     from fairshield.periodic import Guarantee as Guarantee
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
     from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
     from fairshield.periodic import StaticFairShield as StaticFairShield
 
-_PERIODIC = frozenset(
-    {
+_LAZY = dict.fromkeys(("AsyncClient", "Client"), "fairshield.client") | dict.fromkeys(
+    (
         "DynamicShield",
         "ExactPeriodicShield",
         "Guarantee",
@@ -63,16 +65,17 @@ _PERIODIC = frozenset(
         "PerpetualShield",
         "StaticBoundedShield",
         "StaticFairShield",
-    }
+    ),
+    "fairshield.periodic",
 )
-"""Loaded when first asked for: whoever decides in one window does without."""
+"""Loaded when first asked for: whoever decides in one window, in this process, does without."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _PERIODIC:
-        return getattr(import_module("fairshield.periodic"), name)
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PERIODIC})
+    return sorted({*globals(), *_LAZY})

@@ -26,21 +26,37 @@ _CHANGING = re.compile(r"\b[0-9a-f]{8,64}\b|fairshield \d+\.\d+\.\d+")
 """Digests and versions."""
 
 
+def commands(group: click.Group = app, *before: str) -> Iterator[str]:
+    """All commands in order; one that has others is followed by them."""
+    for name, command in group.commands.items():
+        yield " ".join([*before, name])
+        if isinstance(command, click.Group):
+            yield from commands(command, *before, name)
+
+
+def command_of(name: str) -> click.Command:
+    """The command with this name, of one word or more."""
+    found: click.Command = app
+    for word in name.split():
+        assert isinstance(found, click.Group)
+        found = found.commands[word]
+    return found
+
+
 def help_page(name: str | None) -> str:
     """What ``fairshield NAME --help`` prints."""
-    parent = click.Context(app, None, "fairshield", terminal_width=96, **app.context_settings)
-    if name is None:
-        return app.get_help(parent)
-    inner = click.Context(app.commands[name], info_name=name, parent=parent)
-    return app.commands[name].get_help(inner)
+    context = click.Context(app, None, "fairshield", terminal_width=96, **app.context_settings)
+    words = (name or "").split()
+    for i, word in enumerate(words, 1):
+        command = command_of(" ".join(words[:i]))
+        context = click.Context(command, context, word, terminal_width=96)
+    return context.command.get_help(context)
 
 
 def help_pages() -> str:
     """All help pages, as Markdown."""
     pages = [f"```text\n{help_page(None)}\n```\n"]
-    pages += [
-        f"### fairshield {name}\n\n```text\n{help_page(name)}\n```\n" for name in app.commands
-    ]
+    pages += [f"### fairshield {name}\n\n```text\n{help_page(name)}\n```\n" for name in commands()]
     return "\n".join(pages)
 
 

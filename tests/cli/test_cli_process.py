@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from fairshield import __version__
@@ -184,13 +185,59 @@ def test_without_the_extra_one_sentence_says_what_to_install(missing: str) -> No
     assert done.stderr.decode() == expected
 
 
-@pytest.mark.parametrize("page", [[], *([name] for name in app.commands)], ids=str)
-def test_help_loads_neither_compiler_nor_pictures(page: list[str]) -> None:
+NEW_KEY = ["keys", "create", "--name", "x", "--scope", "read"]
+
+
+@pytest.mark.parametrize(
+    ("command", "missing", "extra"),
+    [
+        (["serve"], "starlette", "service"),
+        (["serve"], "uvicorn", "service"),
+        (NEW_KEY, "apsw", "service"),
+        (NEW_KEY, "msgspec", "service"),
+        (["tail", "loans"], "httpx", "client"),
+        (["tail", "loans"], "msgspec", "client"),
+    ],
+)
+def test_without_the_extra_of_a_command_one_sentence_says_what_to_install(
+    command: list[str], missing: str, extra: str, tmp_path: Path
+) -> None:
+    script = f"import sys; sys.modules[{missing!r}] = None; import fairshield.cli as c; c.main()"
+    database = ["--db", str(tmp_path / "x.db")] if extra == "service" else []
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command, *database], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    said = done.stderr.decode()
+    assert said.startswith("Error: fairshield")
+    assert missing in said
+    assert said.endswith(f"pip install 'fairshield[{extra}]'\n")
+    assert said.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+HEAVY = {
+    "numba", "matplotlib", "rich", "httpx", "msgspec", "starlette", "uvicorn", "apsw", "asyncpg",
+}  # fmt: skip
+COMMANDS = [
+    [],
+    *([name] for name in app.commands),
+    *(
+        [name, inner]
+        for name, command in app.commands.items()
+        if isinstance(command, click.Group)
+        for inner in command.commands
+    ),
+]
+
+
+@pytest.mark.parametrize("page", COMMANDS, ids=str)
+def test_help_loads_neither_compiler_nor_pictures_nor_service(page: list[str]) -> None:
     script = (
         "import sys; from fairshield.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "sys.exit(bool({'numba', 'matplotlib', 'rich'} & set(sys.modules)))"
+        f"sys.exit(bool({HEAVY} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, *page, "--help"], capture_output=True, check=False

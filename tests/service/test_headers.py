@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from live_server import LiveServer, exchange, files, live, raw
 
+from fairshield.service.assets import address, assets
 from fairshield.service.http import SAFE_HEADERS
-from fairshield.service.pages import STATIC
 
 __all__ = ["files", "live"]
 
@@ -27,7 +27,7 @@ _POST = raw("POST", "/v1/streams/plain/decisions", {"group": "alpha", "proposed"
         (raw("GET", "/static/nothing.js"), 404),
         (raw("GET", "/static/../app.py"), 404),
         (raw("DELETE", "/v1/streams"), 405),
-        (raw("POST", "/static/x"), 404),
+        (raw("POST", "/static/x"), 405),
         (_POST.replace(b"true", b"nul "), 400),
         (_POST.replace(b"true", b"null"), 422),
         (_POST.replace(b"application/json", b"text/plain"), 415),
@@ -48,8 +48,8 @@ def test_every_answer_has_them(live: LiveServer, request_: bytes, status: int) -
 
 
 def test_files_have_them(live: LiveServer) -> None:
-    for path in [path for path in STATIC.rglob("*") if path.is_file()]:
-        answer = exchange(live, raw("GET", f"/static/{path.relative_to(STATIC)}"))
+    for name in assets():
+        answer = exchange(live, raw("GET", address(name)))
         assert answer is not None
         assert answer.status == 200
         for name, value in SAFE_HEADERS:

@@ -38,7 +38,7 @@ def test_names_and_kinds(live: LiveServer) -> None:
     counters = ("decisions", "overruled", "cost_paid", "windows", "windows_fair", "commits",
                 "entries", "store_failures", "repeats")  # fmt: skip
     gauges = ("bias", "bias_limit", "bias_unshielded", "remaining", "guaranteed", "queue",
-              "loading", "ready")  # fmt: skip
+              "loading", "ready", "audit_findings")  # fmt: skip
     histograms = ("decision_seconds", "commit_seconds", "commit_entries")
     expected = dict.fromkeys(counters, "counter") | dict.fromkeys(gauges, "gauge")
     expected |= dict.fromkeys(histograms, "histogram")

@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "llvmlite", "click", "rich", "matplotlib", "pandas", "polars", "pyarrow")
+HEAVY = (
+    "numba", "llvmlite", "click", "rich", "matplotlib", "pandas", "polars", "pyarrow", "httpx",
+    "msgspec", "starlette", "uvicorn", "apsw", "asyncpg", "jinja2", "prometheus_client",
+)  # fmt: skip
 
 
 def loaded_after(code: str) -> set[str]:
@@ -75,3 +78,33 @@ else:
     raise AssertionError
 """
     assert not loaded_after(code)
+
+
+def test_a_client_is_loaded_when_asked_for_and_brings_no_service_along() -> None:
+    code = """
+import sys, fairshield as fs
+assert {"Client", "AsyncClient"} < set(dir(fs))
+assert "fairshield.client" not in sys.modules
+fs.Client("http://127.0.0.1:8000").close()
+own = {name for name in sys.modules if name.startswith("fairshield.service")}
+assert own == {"fairshield.service", "fairshield.service.messages"}, own
+"""
+    assert loaded_after(code) - {"click", "rich"} == {"httpx", "msgspec"}  # httpx has a command
+
+
+@pytest.mark.parametrize("missing", ["httpx", "msgspec"])
+def test_without_its_extra_a_client_says_what_to_install(missing: str) -> None:
+    code = f"""
+import sys; sys.modules[{missing!r}] = None
+import fairshield as fs
+for name in ("Client", "AsyncClient"):
+    try:
+        getattr(fs, name)
+    except ImportError as error:
+        assert isinstance(error, fs.FairshieldError)
+        said = "fairshield.Client needs {missing}: pip install 'fairshield[client]'"
+        assert str(error) == said, error
+    else:
+        raise AssertionError
+"""
+    loaded_after(code)

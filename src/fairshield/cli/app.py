@@ -21,11 +21,13 @@ from fairshield.cli.compare import compare
 from fairshield.cli.demo import demo
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
+from fairshield.cli.keys import keys
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
 from fairshield.cli.serve import serve
 from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
+from fairshield.cli.tail import tail
 from fairshield.cli.verify import verify
 from fairshield.errors import FairshieldError, InfeasibleError
 
@@ -116,7 +118,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, verify, explain, simulate, compare, serve, bench, demo,
-    reproduce,
+    synthesize, inspect, run, audit, verify, explain, simulate, compare, serve, keys, tail, bench,
+    demo, reproduce,
 ):  # fmt: skip
     app.add_command(_command)

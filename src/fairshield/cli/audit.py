@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +22,17 @@ from fairshield.cli.options import (
     property_options,
     start_option,
 )
-from fairshield.cli.output import number_of, positions, print_facts, print_json, print_table
+from fairshield.cli.output import (
+    number_of,
+    positions,
+    print_facts,
+    print_json,
+    print_table,
+    progress_bar,
+)
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -39,9 +49,22 @@ _SHOWN = 10
     epilog=examples(
         "fairshield audit decisions.jsonl --policy loans.shield",
         "fairshield audit decisions.csv --property disparate-impact --bound 0.8 --horizon 100",
+        "fairshield audit --db shield.db",
     )
 )
-@click.argument("log")
+@click.argument("log", nargs=-1, metavar="[LOG | STREAM ...]")
+@click.option(
+    "--db",
+    metavar="DATABASE",
+    help="Instead of a log: the database of fairshield serve, all streams or those named.",
+)
+@click.option(
+    "--expect",
+    metavar="STREAM:SEQ:RECEIPT",
+    multiple=True,
+    callback=lambda ctx, param, value: [_receipt(text, ctx, param) for text in value],
+    help="With --db: a receipt that was given and must be in the log. Repeatable.",
+)
 @click.option(
     "--policy",
     metavar="POLICY",
@@ -62,7 +85,9 @@ _SHOWN = 10
 def audit(
     ctx: click.Context,
     /,
-    log: str,
+    log: tuple[str, ...],
+    db: str | None,
+    expect: list[tuple[str, int, str]],
     policy: Path | None,
     names: tuple[str, ...] | None,
     format: Format | None,
@@ -76,8 +101,33 @@ def audit(
     who was overruled. It is checked against the policy that made it, or against any property;
     without a horizon the log is one window. In windows counters begin again; with --period, and
     for a periodic policy, they go on.
+
+    With --db, every log of the database is replayed from its first entry on, with the policies
+    that are in it: hashes, answers, ends of windows, and the property at each of these. The
+    service may be running meanwhile. Exit 1 if anything is found.
     """
     chosen = given(words)
+    if db is not None:
+        others = given({"policy": policy, "names": names, "format": format}) | chosen
+        _audit_database(ctx, db, log, expect, others, as_json)
+        return
+    if len(log) != 1 or expect:
+        raise InvalidValueError(
+            "say what to audit: one LOG (- for standard input), or --db DATABASE, with which go "
+            "names of streams and --expect"
+        )
+    _audit_log(ctx, log[0], policy, names, format, as_json, chosen)
+
+
+def _audit_log(
+    ctx: click.Context,
+    log: str,
+    policy: Path | None,
+    names: tuple[str, ...] | None,
+    format: Format | None,
+    as_json: bool,
+    chosen: dict[str, Any],
+) -> None:
     loaded = None if policy is None else load_policy(policy)
     shield = PeriodicShield(loaded) if isinstance(loaded, PeriodicPolicy) else None
     if loaded is None and "property" not in chosen:
@@ -105,6 +155,110 @@ def audit(
         noun = "window" if shield is None and "period" not in chosen else "period"
         _print_report(report, noun, derived)
     ctx.exit(0 if report.holds else 1)
+
+
+# A database ---------------------------------------------------------------------------------
+
+
+def _receipt(text: str, ctx: click.Context, param: click.Parameter) -> tuple[str, int, str]:
+    """``"loans:40:9f86…"`` as stream, number of the entry and receipt."""
+    found = re.fullmatch(r"(.+):(\d+):([0-9a-fA-F]{64})", text)
+    if found is None:
+        raise click.BadParameter(
+            f"cannot read {text!r}: expected STREAM:SEQ:RECEIPT, the receipt being the 64 "
+            "hexadecimal digits that came with entry SEQ",
+            ctx,
+            param,
+        )
+    return found[1], int(found[2]), found[3].lower()
+
+
+def _audit_database(
+    ctx: click.Context,
+    address: str,
+    names: tuple[str, ...],
+    expect: list[tuple[str, int, str]],
+    others: dict[str, Any],
+    as_json: bool,
+) -> None:
+    if others:
+        raise InvalidValueError(
+            f"--db goes without {', '.join(others)}: a database has its own policies"
+        )
+    service = _service()
+    expected: dict[str, dict[int, str]] = {}
+    for stream, seq, receipt in expect:
+        if expected.setdefault(stream, {}).setdefault(seq, receipt) != receipt:
+            raise InvalidValueError(f"two receipts are expected of entry {seq} of {stream!r}")
+    with (
+        service.open_for_reading(address) as connection,
+        tempfile.TemporaryDirectory() as folder,
+        progress_bar("Audit") as progress,
+    ):
+        found = service.audit_database(
+            connection, service.Shelf(Path(folder)), names, expected=expected, progress=progress
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_database(found)
+    ctx.exit(0 if found.holds else 1)
+
+
+def _service() -> Any:
+    """The module that does it; if something it needs is missing, an error that says so."""
+    try:
+        return importlib.import_module("fairshield.service.audit")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"fairshield audit --db needs {error.name}, which is not installed: "
+            "pip install 'fairshield[service]'"
+        ) from None
+
+
+def _print_database(found: Any) -> None:
+    findings = found.all_findings
+    decisions = sum(stream.decisions for stream in found.streams)
+    windows = sum(stream.windows for stream in found.streams)
+    verdict = (
+        f"{number_of(len(findings), 'finding')} in {number_of(len(found.streams), 'stream')}"
+        if findings
+        else "every log replays, and every window that ended was fair"
+        if found.streams
+        else "nothing to check: the database has no streams"
+    )
+    print_facts(
+        [
+            ("verdict", verdict),
+            ("decisions", f"{decisions:,}"),
+            ("windows", f"{windows:,} ended, {sum(s.fair for s in found.streams):,} fair"),
+        ]
+    )
+    if found.streams:
+        click.echo()
+        rows = [
+            [
+                stream.stream,
+                f"{stream.entries:,}",
+                f"{stream.decisions:,}",
+                f"{stream.windows:,}",
+                f"{stream.fair:,}",
+                f"{len(stream.findings):,}",
+                stream.receipt or "",
+            ]
+            for stream in found.streams
+        ]
+        header = ["stream", "entries", "decisions", "windows", "fair", "findings", "last receipt"]
+        print_table(header, rows)
+    if findings:
+        click.echo("\nFindings")
+        for sentence in findings[:_SHOWN]:
+            click.echo(f"- {sentence}")
+    if len(findings) > _SHOWN:
+        click.echo(f"... and {len(findings) - _SHOWN:,} more (--json lists all)")
+
+
+# A log --------------------------------------------------------------------------------------
 
 
 def _groups(

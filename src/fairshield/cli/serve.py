@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples
-from fairshield.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from fairshield.service.context import Service
@@ -23,6 +26,7 @@ _TRACED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 @click.command(
     epilog=examples(
         "fairshield serve --db shield.db",
+        "fairshield serve --demo",
         "fairshield keys create --db shield.db --name ops --scope admin",
         "fairshield serve --db postgresql://user@host/shields --host 0.0.0.0",
     )
@@ -30,9 +34,8 @@ _TRACED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 @click.option(
     "--db",
     metavar="FILE|URL",
-    default="shield.db",
-    show_default=True,
-    help="Where logs are kept: a file, or postgresql://...",
+    help="Where logs are kept: a file, or postgresql://...  [default: shield.db; with --demo: a "
+    "temporary file]",
 )
 @click.option(
     "--host",
@@ -98,8 +101,9 @@ _TRACED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     is_flag=True,
     help=f"Send OpenTelemetry traces, as OTEL_... variables say; also if {_TRACED[0]} is set.",
 )
+@click.option("--demo", is_flag=True, help="Feed three streams from a simulated classifier.")
 def serve(
-    db: str,
+    db: str | None,
     host: str,
     port: int,
     rate: float,
@@ -109,15 +113,18 @@ def serve(
     log_level: str,
     log_format: Any,
     otel: bool,
+    demo: bool,
 ) -> None:
     """Serve decisions over HTTP, with a dashboard.
 
     Every answered decision is on disk. Without access keys only this machine is served. SIGTERM
     and Ctrl+C end the service after everything that has been asked is answered.
     """
-    logs, server = _service()
-    from fairshield.service.context import Limits
-    from fairshield.service.store import open_database
+    with needed_by("serve", extra="service"):
+        from fairshield.service import logs, server
+        from fairshield.service.context import Limits
+        from fairshield.service.demo import feeder
+        from fairshield.service.store import open_database
 
     logs.set_up(log_level, log_format)
     tracing = None
@@ -130,30 +137,30 @@ def serve(
         connections=max_connections,
     )  # fmt: skip
     holder: list[Service] = []
-    shown = server.without_password(db)
-    server.serve(
-        open_database(db, serving=True), host=host, port=port, limits=limits, tracing=tracing,
-        started=holder.append, announce=lambda address: _announce(shown, address, holder[0]),
-    )  # fmt: skip
+
+    def started(service: Service) -> Any:
+        holder.append(service)
+        return feeder()(service) if demo else None
+
+    with contextlib.ExitStack() as stack:
+        if db is None and demo:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairshield-demo-"))
+            db = str(Path(folder) / "shield.db")
+        where = db or "shield.db"
+        shown = server.without_password(where)
+        server.serve(
+            open_database(where, serving=True), host=host, port=port, limits=limits, demo=demo,
+            tracing=tracing, started=started,
+            announce=lambda address: _announce(shown, address, holder[0]),
+        )  # fmt: skip
     _leave()
 
 
-def _service() -> Any:
-    """The modules that do it; if something they need is missing, an error that says so."""
-    try:
-        from fairshield.service import logs, server
-    except ImportError as error:
-        raise MissingExtraError(
-            f"fairshield serve needs {error.name}, which is not installed: "
-            "pip install 'fairshield[service]'"
-        ) from None
-    return logs, server
-
-
 def _announce(db: str, address: str, service: Service) -> None:
-    click.echo(f"Serving {db} at {address}")
+    what = "a demonstration" if service.demo else db
+    click.echo(f"Serving {what} at {address}")
     click.echo(f"Dashboard: {address}/   API: {address}/openapi.json   Stop: Ctrl+C")
-    if not service.access.required:
+    if not service.access.required and not service.demo:
         click.echo(
             "No access keys: every program on this machine may decide and administer. Create one "
             f"with fairshield keys create --db {db} --name NAME --scope admin",

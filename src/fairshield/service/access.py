@@ -46,6 +46,8 @@ class Caller(NamedTuple):
 
 ANYBODY = Caller(None, frozenset(SCOPES))
 """Without keys, on this machine only."""
+NOBODY = Caller(None, frozenset())
+"""Who has not shown a key."""
 
 
 class Access:

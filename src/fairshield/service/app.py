@@ -10,20 +10,21 @@ import contextlib
 import ipaddress
 import logging
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route, Router
 
-from fairshield import __version__
+from fairshield._version import __version__
 from fairshield.errors import FairshieldError
-from fairshield.service.access import Access, Caller, RateLimit
+from fairshield.service.access import NOBODY, Access, Caller, RateLimit
 from fairshield.service.api import ENDPOINTS, Endpoint
+from fairshield.service.assets import serve_asset
+from fairshield.service.audit import audit_stream
 from fairshield.service.context import Call, Limits, Service
 from fairshield.service.engine import Engine
 from fairshield.service.http import (
@@ -45,9 +46,9 @@ from fairshield.service.http import (
 from fairshield.service.messages import Health
 from fairshield.service.metrics import exposition
 from fairshield.service.openapi import document
-from fairshield.service.pages import PAGES, STATIC
+from fairshield.service.pages import COOKIE, PAGES, Page, ask_for_key, failed
 from fairshield.service.policies import Shelf, Workshop
-from fairshield.service.problems import Refusal
+from fairshield.service.problems import Refusal, refusal
 from fairshield.service.store import Connection, Database
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fairshield.service")
 _KEYS_EVERY = 1.0
 """Seconds after which a key that was created or revoked is seen to be."""
-_COOKIE = "fairshield_key"
 _ONCE = frozenset(
     {b"host", b"authorization", b"idempotency-key", b"content-type", b"origin", b"last-event-id"}
 )
@@ -105,14 +105,17 @@ def create_app(
             engine.committed = _noting(service, tracing)
             await service.workshop.start()
             holder["service"] = app.state.service = service
-            beside = [asyncio.create_task(task(service)) for task in _BESIDE]
+            watching = asyncio.create_task(_watch_keys(service))
+            auditing = threading.Thread(target=_audit, args=(service,), name="fairshield-audit")
+            auditing.start()
             ending = started(service) if started is not None else None
             try:
                 yield
             finally:
                 service.stopping.set()
-                for task in beside:
-                    task.cancel()
+                service.ended.set()
+                watching.cancel()
+                await asyncio.to_thread(auditing.join)
                 if ending is not None:
                     await ending()
                 service.workshop.stop()
@@ -179,8 +182,26 @@ async def _watch_keys(service: Service) -> None:
             service.access.refresh(await service.engine.read(Connection.access_keys))
 
 
-_BESIDE = (_watch_keys,)
-"""What runs beside the service, until it ends."""
+def _audit(service: Service) -> None:
+    """Replay every log from its beginning, in a thread beside the others, and say what is wrong."""
+    try:
+        connection = service.engine.database.connect()
+        try:
+            for _, name in connection.streams():
+                found = audit_stream(connection, service.shelf, name, service.ended)
+                if service.ended.is_set():
+                    return
+                service.findings[name] = len(found.findings)
+                if found.findings:
+                    # Not what they say, which quotes entries.
+                    logger.error(
+                        "stream %s: the audit has %d findings (fairshield audit --db)",
+                        name, len(found.findings),
+                    )  # fmt: skip
+        finally:
+            connection.close()
+    except FairshieldError as error:
+        logger.warning("the audit was given up (%s)", type(error).__name__)
 
 
 # Routes -------------------------------------------------------------------------------------
@@ -188,9 +209,8 @@ _BESIDE = (_watch_keys,)
 
 def routes_of(service: Callable[[], Service]) -> list[BaseRoute]:
     """The API, what is said about it, and the dashboard."""
-    pages = (Route(p.path, _Dispatch(p.path, {"GET": _Page(p, service)})) for p in PAGES)
-    files = Mount("/static", _Files(StaticFiles(directory=STATIC)))
-    return [*_api_routes(service), *_plain_routes(service), *pages, files]
+    files = Route("/static/{path:path}", _Dispatch("/static/{path}", {"GET": serve_asset}))
+    return [*_api_routes(service), *_plain_routes(service), *_page_routes(service), files]
 
 
 class _Dispatch:
@@ -215,6 +235,14 @@ def _api_routes(service: Callable[[], Service]) -> Iterable[Route]:
     by_path: dict[str, dict[str, App]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = _Api(endpoint, service)
+    for path, methods in by_path.items():
+        yield Route(path, _Dispatch(path, methods))
+
+
+def _page_routes(service: Callable[[], Service]) -> Iterable[Route]:
+    by_path: dict[str, dict[str, App]] = {}
+    for page in PAGES:
+        by_path.setdefault(page.path, {})[page.method] = _Page(page, service)
     for path, methods in by_path.items():
         yield Route(path, _Dispatch(path, methods))
 
@@ -249,21 +277,6 @@ def _plain_routes(service: Callable[[], Service]) -> Iterable[Route]:
         ("/livez", livez), ("/readyz", readyz), ("/metrics", metrics), ("/openapi.json", openapi)
     ):  # fmt: skip
         yield Route(path, _Dispatch(path, {"GET": app}))
-
-
-class _Files:
-    """Files of the dashboard; what is not there is a problem like others."""
-
-    path = "/static"
-
-    def __init__(self, files: StaticFiles) -> None:
-        self._files = files
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._files(scope, receive, send)
-        except (HTTPException, OSError, ValueError):
-            await _nothing_here(scope, receive, send)
 
 
 def _health(service: Service, status: str) -> Reply:
@@ -384,7 +397,7 @@ def _check_origin(headers: dict[bytes, bytes]) -> None:
 def _cookie(headers: dict[bytes, bytes]) -> str | None:
     for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == _COOKIE:
+        if name == COOKIE:
             return value
     return None
 
@@ -413,17 +426,29 @@ def _idempotency_key(headers: dict[bytes, bytes]) -> str:
 class _Page:
     """A page of the dashboard, for whoever may read; others are asked for a key."""
 
-    def __init__(self, page: Any, service: Callable[[], Service]) -> None:
+    def __init__(self, page: Page, service: Callable[[], Service]) -> None:
         self._page, self._service = page, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service()
+        call = Call(service, scope, {}, NOBODY, dict(scope["path_params"]))
         try:
-            headers = headers_of(scope)
-            caller = caller_of(scope, headers, service)
-            caller.check(self._page.scope, scope["path_params"].get("name"))
-            call = Call(service, scope, headers, caller, _path(scope["path_params"]))
+            call.headers = headers = headers_of(scope)
+            service.rate.check((scope["client"] or ("",))[0])
+            call.caller = self._caller(scope, headers, service)
+            call.path = _path(scope["path_params"])
+            if scope["method"] == "POST":
+                call.body = await read_body(receive, limit=4096, seconds=service.limits.seconds)
             answer = await self._page.handle(call)
         except FairshieldError as error:
-            answer = problem_of(error, scope["path"])
+            why = refusal(error)
+            answer = ask_for_key(call) if why.kind == "unauthorized" else failed(call, why)
         await answer(scope, receive, send)
+
+    def _caller(self, scope: Scope, headers: dict[bytes, bytes], service: Service) -> Caller:
+        if self._page.scope is None and service.access.required:
+            _check_origin(headers)
+            return NOBODY
+        caller = caller_of(scope, headers, service)
+        caller.check(self._page.scope, scope["path_params"].get("name", caller.stream))
+        return caller

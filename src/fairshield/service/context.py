@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
@@ -97,7 +98,12 @@ class Service:
     latencies: Latencies = field(default_factory=Latencies)
     commits: Commits = field(default_factory=Commits)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    findings: dict[str, int] = field(default_factory=dict)
+    """What the audit at the start has found, by stream."""
     demo: bool = False
+    outlooks: dict[tuple[str, float], asyncio.Future[Any]] = field(default_factory=dict)
+    """What pages wait for, by stream and cost: shared, as the first may compile for long."""
 
 
 @dataclass(slots=True)

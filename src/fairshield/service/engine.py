@@ -18,6 +18,7 @@ requests to its stream wait; those to other streams do not.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -26,14 +27,23 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from fairshield.errors import FairshieldError
+from fairshield.policy import Policy
 from fairshield.service.commands import Command
 from fairshield.service.entries import BEGINNING, Created, Row, chained, entry_of
-from fairshield.service.live import Author, BrokenLogError, LiveStream, Snapshot, WindowRow
+from fairshield.service.live import (
+    AnyPolicy,
+    Author,
+    BrokenLogError,
+    LiveStream,
+    Snapshot,
+    WindowRow,
+)
 from fairshield.service.messages import StreamRequest
 from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal, refusal
@@ -49,6 +59,8 @@ _MOST_AT_ONCE = 4_000
 """Decisions in one commit."""
 _LONGEST_PAUSE = 5.0
 """Seconds between attempts to open the store again."""
+_NEWS_EVERY = 0.5
+"""Seconds after which those who watch a stream hear of what other processes have added to it."""
 
 
 def utc_now() -> datetime:
@@ -171,6 +183,7 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="fairshield-write", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watchers: dict[str | None, set[asyncio.Event]] = {}
+        self._follower: asyncio.Task[None] | None = None
 
     # From the event loop ----------------------------------------------------------------------
 
@@ -182,20 +195,21 @@ class Engine:
         self._thread.start()
         self.status = "ready"
         for _, name in names:
-            self._put(_Query(None, name, lambda live: None))
+            self._put(_Query(None, name, _nothing))
+        if self.database.shared:
+            self._follower = self._loop.create_task(self._follow())
 
     async def stop(self) -> None:
         """Answer what has arrived, then stop."""
+        if self._follower is not None:
+            self._follower.cancel()
         with self._wake:
             self._stopping = True
             self._wake.notify()
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
         self.status = "stopped"
-        self._planners.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self._readers.shutdown)
-        for connection in self._open:
-            connection.close()
+        await asyncio.to_thread(self._end_readers)
         self.database.close()
 
     async def submit(
@@ -218,6 +232,8 @@ class Engine:
     async def read(self, look: Callable[[Connection], T]) -> T:
         """Run ``look`` on a connection that reads, in another thread."""
         assert self._loop is not None
+        if self.status == "recovering":  # what can be read may not be on disk yet
+            raise self._unavailable()
         return await self._loop.run_in_executor(self._readers, self.reading, look)
 
     async def create(self, request: StreamRequest, *, actor: str | None = None) -> bool:
@@ -233,6 +249,18 @@ class Engine:
         watchers = self._watchers.setdefault(stream, set())
         watchers.add(event)
         return lambda: watchers.discard(event)
+
+    async def _follow(self) -> None:
+        """Look at streams that are watched, which reads what other processes have added."""
+        while True:
+            await asyncio.sleep(_NEWS_EVERY)
+            watched = {name for name, events in self._watchers.items() if events}
+            if None in watched:
+                with contextlib.suppress(Refusal):
+                    watched |= {name for _, name in await self.read(lambda c: c.streams())}
+            for name in watched if self.status == "ready" else ():
+                if name is not None:
+                    self._put(_Query(None, name, _nothing))
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -262,7 +290,7 @@ class Engine:
 
     def _unavailable(self) -> Refusal:
         why = "the service is stopping" if self._stopping else self.fault or "it is starting"
-        return Refusal("unavailable", f"nothing was recorded: {why}", retry_after=1)
+        return Refusal("unavailable", f"nothing is known to be recorded: {why}", retry_after=1)
 
     def _put(self, job: _Job) -> None:
         with self._wake:
@@ -276,10 +304,18 @@ class Engine:
         try:
             for migration in connection.migrate(self.database.migrations()):
                 logger.info("schema: %s", migration.name)
+            connection.settle()
         except BaseException:
             connection.close()
             raise
         self._connection = connection
+
+    def _end_readers(self) -> None:
+        """Close connections that read, when nobody uses them any more."""
+        self._planners.shutdown(cancel_futures=True)
+        self._readers.shutdown()
+        for connection in self._open:
+            connection.close()
 
     def reading(self, look: Callable[[Connection], T]) -> T:
         """Run ``look``; once more with a new connection if the old one is of no use."""
@@ -310,19 +346,21 @@ class Engine:
                     self._wake.wait(0.1 if self._stopping else None)
                 if not self._queue:
                     break
-                jobs = self._take()
+                batch = _Batch(self, self._take())
             try:
-                self._process(jobs)
+                batch.run()
             except StoreError as error:
-                self._recover(error, jobs)
+                self._recover(error, batch)
             except Exception as error:  # a mistake of ours: what is on disk is still right
                 logger.exception("the writing thread failed")
-                self._recover(error, jobs)
+                self._recover(error, batch)
+            else:
+                self._tell(batch.answers, batch.touched)
         if self._connection is not None:
             self._connection.close()
 
     def _idle(self) -> bool:
-        return not any(slot.busy for slot in self._slots.values())
+        return not any(slot.busy or slot.waiting for slot in self._slots.values())
 
     def _take(self) -> list[_Job]:
         jobs, decisions = [], 0
@@ -331,11 +369,6 @@ class Engine:
             decisions += job.command.decisions if isinstance(job, _Ask) else 1
             jobs.append(job)
         return jobs
-
-    def _process(self, jobs: list[_Job]) -> None:
-        batch = _Batch(self, jobs)
-        batch.run()
-        self._tell(batch.answers, batch.touched)
 
     def _tell(self, answers: list[tuple[asyncio.Future[Any], Any]], touched: Iterable[str]) -> None:
         """Hand results to the event loop, all at once."""
@@ -360,7 +393,7 @@ class Engine:
             for event in self._watchers.get(None, ()):
                 event.set()
 
-    def _recover(self, error: Exception, jobs: Iterable[_Job]) -> None:
+    def _recover(self, error: Exception, batch: _Batch) -> None:
         """Stop answering, forget everything, and begin again from what is on disk."""
         self.figures.failures += 1
         self.fault = f"the store failed ({error})"
@@ -372,7 +405,7 @@ class Engine:
             self._connection = None
         held = [job for slot in self._slots.values() for job in (*slot.waiting, slot.busy) if job]
         self._slots = {}
-        self._refuse([*jobs, *held])
+        self._refuse([*batch.futures(), *(job.future for job in held)])
         pause = 0.05
         while not self._stopping:
             try:
@@ -384,7 +417,7 @@ class Engine:
                 with self._wake:
                     late = list(self._queue)
                     self._queue.clear()
-                self._refuse(late)
+                self._refuse(job.future for job in late)
                 continue
             self.status, self.fault = "ready", None
             logger.info("the store works again")
@@ -392,12 +425,11 @@ class Engine:
         with self._wake:
             late = list(self._queue)
             self._queue.clear()
-        self._refuse(late)
+        self._refuse(job.future for job in late)
 
-    def _refuse(self, jobs: Iterable[_Job]) -> None:
+    def _refuse(self, futures: Iterable[asyncio.Future[Any] | None]) -> None:
         why = self._unavailable()
-        futures = [job.future for job in jobs if job.future is not None]
-        self._tell([(future, why) for future in futures], ())
+        self._tell([(future, why) for future in futures if future is not None], ())
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -446,6 +478,7 @@ class _Batch:
         self._rows: list[Row] = []
         self._windows: list[WindowRow] = []
         self._asks: list[tuple[_Slot, _Ask]] = []
+        self._looks: list[tuple[_Slot, _Query]] = []
         self._done: list[_Applied] = []
         self._known: dict[tuple[int, str], list[Row]] = {}
         self._by = engine._now()
@@ -469,8 +502,17 @@ class _Batch:
                     self._route(job)
         if self._asks or self._done:
             self._commit()
+        if self._looks:
+            self._catch_up()
         for step in self._after:
             step()
+
+    def futures(self) -> Iterable[asyncio.Future[Any] | None]:
+        """Everybody who would have been answered."""
+        for job in self.jobs:
+            yield job.job.future if isinstance(job, _Applied) else job.future
+        for future, _ in self.answers:  # those of requests that had waited for their stream, too
+            yield future
 
     # Sorting ----------------------------------------------------------------------------------
 
@@ -487,19 +529,21 @@ class _Batch:
         elif isinstance(job, _Ask):
             self._asks.append((slot, job))
         else:
-            self._after.append(lambda: self._look(slot, job))
+            self._looks.append((slot, job))
 
     def _look(self, slot: _Slot, job: _Query) -> None:
         live = slot.live
-        if live is None or slot.busy is not None:
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+        elif live is None or slot.busy is not None:
             slot.waiting.append(job)
         elif not live.planned:
             self.engine._apply_elsewhere(slot, job, None)
         else:
             try:
                 self._answer(job, job.look(live))
-            except FairshieldError as error:
-                self._answer(job, refusal(error))
+            except Exception as error:
+                self._failed(slot, job, error)
 
     def _write(self, job: _Write) -> None:
         store = self._store
@@ -525,14 +569,19 @@ class _Batch:
             for waiting in slot.waiting:
                 self._answer(waiting, error)
         elif error is not None:
-            # Not what it says, which quotes entries.
-            logger.error("stream %s: its log does not replay (fairshield audit --db)", slot.name)
-            slot.broken = Refusal("log-broken", str(error))
-            for waiting in slot.waiting:
-                self._answer(waiting, slot.broken)
+            self._give_up(slot, error)
         else:
             self._resume(slot)
             self.touched.add(slot.name)
+
+    def _give_up(self, slot: _Slot, error: Exception) -> None:
+        """Refuse a stream whose log is broken, and only that stream."""
+        # Not what it says, which quotes entries.
+        logger.error("stream %s: its log does not replay (fairshield audit --db)", slot.name)
+        slot.live, slot.broken = None, Refusal("log-broken", str(error))
+        for waiting in slot.waiting:
+            self._answer(waiting, slot.broken)
+        slot.waiting.clear()
 
     def _resume(self, slot: _Slot) -> None:
         """Take up what has waited for a stream, before anything newer."""
@@ -594,24 +643,40 @@ class _Batch:
         if slot.live is not None:
             self._after.append(lambda: self._resume(slot))
 
-    def _caught_up(self, slot: _Slot, ask: _Ask, heads: dict[int, int]) -> bool:
+    def _catch_up(self) -> None:
+        """Read what others have added to streams that are looked at."""
+        heads = self._store.ends({s.live.number for s, _ in self._looks if s.live is not None})
+        for slot, job in self._looks:
+            if self._caught_up(slot, job, heads):
+                self._after.append(partial(self._look, slot, job))
+
+    def _caught_up(self, slot: _Slot, job: _Ask | _Query, heads: dict[int, int]) -> bool:
         """Whether the stream is as it is on disk, after reading what others have added."""
         live = slot.live
-        if live is None or slot.busy is not None:
-            slot.waiting.append(ask)
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
             return False
-        if heads.get(live.number, live.seq) == live.seq:
+        if live is None or slot.busy is not None:
+            slot.waiting.append(job)
+            return False
+        head = heads.get(live.number, live.seq)
+        if head == live.seq:
             return True
         try:
+            if head < live.seq:
+                raise BrokenLogError(
+                    f"the log of stream {live.name!r} ends at entry {head}, but entry {live.seq} "
+                    "has been answered: the database has lost entries"
+                )
             for row in self._store.entries(live.number, after=live.seq):
                 if live.takes_long():
-                    slot.waiting.append(ask)
+                    slot.waiting.append(job)
                     self._reload(slot)
                     return False
                 live.replay(row)
         except BrokenLogError as error:
-            slot.live, slot.broken = None, Refusal("log-broken", str(error))
-            self._answer(ask, slot.broken)
+            slot.waiting.append(job)
+            self._give_up(slot, error)
             return False
         live.ended.clear()
         self.touched.add(slot.name)
@@ -653,7 +718,7 @@ class _Batch:
         self._rows += rows
         self._windows += live.ended
         live.ended.clear()
-        if ask.key is not None:
+        if ask.key is not None and rows:
             self._known[live.number, ask.key] = rows
         if rows:
             self.touched.add(slot.name)
@@ -714,6 +779,10 @@ def _kind(entry: msgspec.Struct) -> str:
     return str(entry.__struct_config__.tag)
 
 
+def _nothing(live: LiveStream) -> None:
+    """Look at a stream only for it to be loaded, or to catch up."""
+
+
 def _plan(live: LiveStream) -> None:
     """Make the plan of the period that comes next."""
     _ = live.guaranteed
@@ -754,14 +823,21 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
         raise Refusal("not-found", f"there is no stream {name!r}")
     created, hash = first_entry(number, connection)
     policy = shelf.policy(created.policy, connection)
-    # What a person may still override lies in the last window, even if that is over.
-    ended = connection.last_window(number, back=int(created.human))
+    ended = connection.last_window(number)
+    if ended is not None and (created.human or _still_shown(ended, policy, connection)):
+        # What a person may still override lies in the last window, even if that is over.
+        ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)
     live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot)
     for row in connection.entries(number, after=live.seq):
         live.replay(row)
     live.ended.clear()
     return live
+
+
+def _still_shown(ended: WindowRow, policy: AnyPolicy, connection: Connection) -> bool:
+    """Whether a window that is over is the stream's current one, as no other has begun."""
+    return isinstance(policy, Policy) and connection.decision(ended.stream, ended.n + 1) is None
 
 
 def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:

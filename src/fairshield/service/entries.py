@@ -110,10 +110,14 @@ def chained(entry: AnyEntry, stream: int, before: bytes) -> Row:
     """The row of an entry that follows one with hash ``before``; ``stream`` is its number."""
     line = _encode(entry)
     hashed = hashlib.sha256(before + line).digest()
+    return Row(stream, entry.seq, *columns(entry), line, hashed)
+
+
+def columns(entry: AnyEntry) -> tuple[int | None, bool, str | None]:
+    """What is copied from a line into its row: ``n``, ``overruled`` and ``key``."""
     if isinstance(entry, Decided):
-        overruled = entry.accepted is not entry.proposed
-        return Row(stream, entry.seq, entry.n, overruled, entry.key, line, hashed)
-    return Row(stream, entry.seq, None, False, getattr(entry, "key", None), line, hashed)
+        return entry.n, entry.accepted is not entry.proposed, entry.key
+    return None, False, getattr(entry, "key", None)
 
 
 def follows(row: Row, before: bytes) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from fairshield.service import views
 from fairshield.service.commands import decision_of
-from fairshield.service.context import Call
+from fairshield.service.context import Call, Service
 from fairshield.service.http import App
 from fairshield.service.live import LiveStream
 from fairshield.service.messages import Service as ServiceState
@@ -48,7 +48,7 @@ async def stream_events(call: Call) -> App:
                 decisions=tuple(
                     decision_of(row, stream.length) for row in rows if row.seq > (since or 0)
                 ),
-                service=_service(call),
+                service=service_state(call.service),
             )
 
         found = await engine.read(look)
@@ -74,8 +74,8 @@ async def all_events(call: Call) -> App:
     return _sse(call, None, update)
 
 
-def _service(call: Call) -> ServiceState:
-    service = call.service
+def service_state(service: Service) -> ServiceState:
+    """How the service itself is doing."""
     return ServiceState(
         status=service.engine.status,
         waiting=service.engine.waiting,

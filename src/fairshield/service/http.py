@@ -45,6 +45,7 @@ class Reply:
     status: int = 200
     content_type: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    cache: bytes = b"no-store"
     kind: str | None = None
     """Of a problem; noted in the scope, for whoever watches."""
 
@@ -55,7 +56,7 @@ class Reply:
         headers = [
             (b"content-type", self.content_type),
             (b"content-length", b"%d" % len(self.body)),
-            (b"cache-control", b"no-store"),
+            (b"cache-control", self.cache),
             *self.headers,
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
@@ -86,7 +87,7 @@ def problem(why: Refusal, instance: str | None = None, *headers: tuple[bytes, by
     if why.kind == "timeout":
         # What arrives later is the rest of this request, not another one.
         headers = (*headers, (b"connection", b"close"))
-    return Reply(body, kind.status, PROBLEM, headers, why.kind)
+    return Reply(body, kind.status, PROBLEM, headers, kind=why.kind)
 
 
 def problem_of(error: FairshieldError, instance: str | None = None) -> Reply:

@@ -29,6 +29,7 @@ from fairshield.service.entries import (
     Overridden,
     Row,
     chained,
+    columns,
     entry_of,
     follows,
 )
@@ -157,6 +158,7 @@ class LiveStream:
         self.ended: list[WindowRow] = []
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._window_log: list[_Made] = []
+        self._described: Stream | None = None
         if snapshot is None:
             snapshot = Snapshot(0, hash.hex(), 0, 0, Tally([0, 0], [0, 0]))
         self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
@@ -200,6 +202,17 @@ class LiveStream:
     def finished(self) -> bool:
         """Whether nothing more will be decided."""
         return self.closed or (self.capacity == 0 and self.shield.pending is None)
+
+    @property
+    def overridable(self) -> dict[int, bool]:
+        """Decisions that a person may override, and how they stand."""
+        if self.closed:
+            return {}
+        first = self._base.n + 1
+        standing = {first + i: made.accepted for i, made in enumerate(self._window_log)}
+        if self.policy.labelled:
+            return {n: accepted for n, accepted in standing.items() if n == self.pending}
+        return standing
 
     def takes_long(self, decisions: int = 1) -> bool:
         """Whether a request may need a plan to be made, which is not for the thread that writes."""
@@ -266,32 +279,35 @@ class LiveStream:
 
     # Replay ---------------------------------------------------------------------------------
 
-    def replay(self, row: Row) -> None:
-        """Make a logged entry once more, and compare.
+    def replay(self, row: Row) -> AnyEntry:
+        """Make a logged entry once more, compare, and return it.
 
         Raises
         ------
         BrokenLogError
             If the hash does not match, or the entry is not what the policy leads to.
         """
-        where = f"entry {row.seq} of stream {self.name!r}"
         if row.seq != self.seq + 1:
-            raise BrokenLogError(f"{where} follows entry {self.seq}: entries are missing")
+            raise self._broken(row, f"follows entry {self.seq}: entries are missing")
         if not follows(row, self.hash):
-            raise BrokenLogError(f"{where} does not match its hash: it was changed after the fact")
-        with self._changing():
-            try:
-                logged = entry_of(row.line)
-                made = self._again(logged)
-            except Exception as error:
-                raise BrokenLogError(f"{where} cannot be replayed: {error}") from error
+            raise self._broken(row, "does not match its hash: it was changed after the fact")
+        self.torn = True
+        try:
+            logged = entry_of(row.line)
+            made = self._again(logged)
+        except Exception as error:
+            raise self._broken(row, f"cannot be replayed: {error}") from error
         if made != logged:
-            raise BrokenLogError(f"{where} says {logged}, a replay leads to {made}")
-        copied = (row.n, row.overruled, row.key)
-        if (mine := chained(logged, self.number, self.hash))[2:5] != copied:
-            raise BrokenLogError(f"{where} is indexed as {copied}, its line says {mine[2:5]}")
+            raise self._broken(row, f"says {logged}, a replay leads to {made}")
+        if (mine := columns(logged)) != row[2:5]:
+            raise self._broken(row, f"is indexed as {row[2:5]}, its line says {mine}")
+        self.torn = False
         self.seq, self.hash = row.seq, row.hash
         self._note_end(logged.at)
+        return logged
+
+    def _broken(self, row: Row, why: str) -> BrokenLogError:
+        return BrokenLogError(f"entry {row.seq} of stream {self.name!r} {why}")
 
     def _again(self, logged: AnyEntry) -> AnyEntry:
         by = Author(logged.at, getattr(logged, "key", None), getattr(logged, "actor", None))
@@ -570,6 +586,11 @@ class LiveStream:
 
     def describe(self) -> Stream:
         """The stream, its settings and its state."""
+        if self._described is None or self._described.state.seq != self.seq:
+            self._described = self._describe()
+        return self._described
+
+    def _describe(self) -> Stream:
         policy, created = self.policy, self.created
         return Stream(
             name=self.name,

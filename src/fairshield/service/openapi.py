@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairshield import __version__
+from fairshield._version import __version__
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.api import ENDPOINTS, Endpoint
 from fairshield.service.messages import Health, Key, Name, Problem

@@ -172,6 +172,8 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         _find_vanished(bound)
         bound.bind((host, port))
+        # From here on nobody is refused: who comes before the first answer waits for it.
+        bound.listen(2048)
     except OSError as error:
         bound.close()
         raise InvalidValueError(

@@ -65,7 +65,7 @@ class KeyRow(NamedTuple):
 _POLICY = ", ".join(PolicyRow._fields)
 _KEY = ", ".join(KeyRow._fields)
 ENTRY = "stream, seq, n, overruled, key, line, hash"
-_WINDOW = ", ".join(WindowRow._fields)
+_WINDOW = ", ".join(f'"{name}"' for name in WindowRow._fields)  # "window" is a word of SQL
 _MIGRATED = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT)"
 
 
@@ -136,6 +136,10 @@ class Connection(ABC):
         """End the connection; never raises."""
 
     @abstractmethod
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        """The last entries of these streams; where there are no other writers: nothing."""
+
+    @abstractmethod
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         """Keep other writers off these streams until the transaction ends; their last entries.
 
@@ -149,6 +153,14 @@ class Connection(ABC):
     @abstractmethod
     def lock_schema(self) -> None:
         """Keep other processes from migrating until the transaction ends."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make durable what can be read, however it was written.
+
+        A commit that failed, or whose process was killed, may have left entries that can be read
+        and would be lost with the power; they must not be told to anybody before.
+        """
 
     # Schema ---------------------------------------------------------------------------------
 
@@ -179,6 +191,20 @@ class Connection(ABC):
             self.rollback()
             raise
         return missing
+
+    def check_schema(self, migrations: Sequence[Migration]) -> None:
+        """Refuse a schema that is not the one of this library, and leave it as it is."""
+        try:
+            applied = dict(self.rows("SELECT version, checksum FROM migrations ORDER BY version"))
+        except StoreError as error:
+            raise StoreError(f"this is not a database of fairshield serve: {error}") from error
+        _check_applied(applied, migrations)
+        if len(applied) < len(migrations):
+            raise StoreError(
+                f"the database has schema version {max(applied, default=0)}, this library needs "
+                f"{migrations[-1].version}: fairshield serve --db brings it up to date when it "
+                "starts"
+            )
 
     # Streams and entries --------------------------------------------------------------------
 
@@ -215,6 +241,11 @@ class Connection(ABC):
         )  # fmt: skip
         return [as_row(*row) for row in found]
 
+    def head(self, stream: int) -> int:
+        """The number of the last entry; -1 if there is none."""
+        found = self.rows("SELECT max(seq) FROM entries WHERE stream = ?", stream)[0][0]
+        return -1 if found is None else int(found)
+
     def decision(self, stream: int, n: int) -> Row | None:
         """The entry of decision ``n``."""
         found = self.rows(f"SELECT {ENTRY} FROM entries WHERE stream = ? AND n = ?", stream, n)
@@ -238,15 +269,15 @@ class Connection(ABC):
         changes = ", ".join(f"{name} = excluded.{name}" for name in names)
         self.run_many(
             f"INSERT INTO windows ({_WINDOW}) VALUES ({_marks(_WINDOW)}) "
-            f"ON CONFLICT (stream, window) DO UPDATE SET {changes}",
+            f'ON CONFLICT (stream, "window") DO UPDATE SET {changes}',
             [(*w[:5], int(w.fair), *w[6:-1], w.snapshot.decode()) for w in windows],
         )
 
     def windows(self, stream: int, *, first: int = 0, limit: int = 1 << 62) -> list[WindowRow]:
         """Ends of windows in order, from ``first`` on."""
         found = self.rows(
-            f"SELECT {_WINDOW} FROM windows WHERE stream = ? AND window >= ? "
-            "ORDER BY window LIMIT ?",
+            f'SELECT {_WINDOW} FROM windows WHERE stream = ? AND "window" >= ? '
+            'ORDER BY "window" LIMIT ?',
             stream, first, limit,
         )  # fmt: skip
         return [_window_row(*row) for row in found]
@@ -255,7 +286,7 @@ class Connection(ABC):
         """The end of the last window but ``back``, of those that ended by entry ``until``."""
         found = self.rows(
             f"SELECT {_WINDOW} FROM windows WHERE stream = ? AND seq <= ? "
-            "ORDER BY window DESC LIMIT 1 OFFSET ?",
+            'ORDER BY "window" DESC LIMIT 1 OFFSET ?',
             stream, until, back,
         )  # fmt: skip
         return _window_row(*found[0]) if found else None

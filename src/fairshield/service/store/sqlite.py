@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
 from fairshield.service.entries import Row
 from fairshield.service.store.base import ENTRY, Connection, Database, StoreError, as_row
 
+T = TypeVar("T")
 OLDEST = (3, 51, 3)
 """Earlier ones can lose commits when a WAL is reset while other connections use it."""
+_MOST_ROWS = 512
+"""Rows in one statement."""
+_VALUES = re.compile(r"(?<=VALUES )\([?, ]+\)")
 _PATIENCE = 5_000
 """Milliseconds to wait for another connection, such as that of ``fairshield keys``."""
 
@@ -29,24 +34,35 @@ class SqliteDatabase(Database):
         The file; made if there is none.
     serving
         Claim it: another process that tries the same is refused until this one ends.
+    read_only
+        Change nothing: for a look at a database that another process may be serving.
     vfs
         The name of another SQLite VFS.
     """
 
     dialect, shared = "sqlite", False
 
-    def __init__(self, path: str | Path, *, serving: bool = False, vfs: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        serving: bool = False,
+        read_only: bool = False,
+        vfs: str | None = None,
+    ) -> None:
         check_version(apsw.sqlite_lib_version())
-        self.path, self.vfs = Path(path), vfs
+        self.path, self.read_only, self.vfs = Path(path), read_only, vfs
         self.address = str(path)
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path.parent} is not a folder: create it first")
+        if read_only and not self.path.is_file():
+            raise StoreError(f"{self.path} does not exist: name the file that is served")
         self._claim = _claimed(self.path) if serving else None
 
     def connect(self) -> Connection:
         """A new connection."""
         try:
-            return SqliteConnection(str(self.path), self.vfs)
+            return SqliteConnection(str(self.path), self.vfs, read_only=self.read_only)
         except apsw.Error as error:
             raise StoreError(f"{self.path} cannot be opened as a database: {error}") from error
 
@@ -60,19 +76,25 @@ class SqliteDatabase(Database):
 class SqliteConnection(Connection):
     """A connection to the file."""
 
-    def __init__(self, path: str, vfs: str | None) -> None:
-        self._db = apsw.Connection(path, vfs=vfs)
+    def __init__(self, path: str, vfs: str | None, *, read_only: bool = False) -> None:
+        writing = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else writing
+        self._db = apsw.Connection(path, flags=flags, vfs=vfs)
         self._db.set_busy_timeout(_PATIENCE)
         try:
-            self.script("PRAGMA foreign_keys = ON")
-            mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
-            if mode != "wal":
-                raise StoreError(f"{path}: this file system does not allow a write-ahead log")
-            # A commit returns when its pages are on disk, not when the system has taken them.
-            self.script("PRAGMA synchronous = FULL")
+            if not read_only:
+                self._prepare(path)
         except BaseException:
             self.close()
             raise
+
+    def _prepare(self, path: str) -> None:
+        self.script("PRAGMA foreign_keys = ON")
+        mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
+        if mode != "wal":
+            raise StoreError(f"{path}: this file system does not allow a write-ahead log")
+        # A commit returns when its pages are on disk, not when the system has taken them.
+        self.script("PRAGMA synchronous = FULL")
 
     def rows(self, sql: str, *arguments: Any) -> list[Any]:
         with _failing():
@@ -83,8 +105,15 @@ class SqliteConnection(Connection):
             self._db.execute(sql, arguments)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        # Every step gives the interpreter to other threads and waits to get it back, so as few
+        # steps as can be; in sizes of powers of two, so that few statements are prepared.
         with _failing():
-            self._db.executemany(sql, rows)
+            for part in _parts(rows):
+                one = _VALUES.search(sql)
+                assert one is not None
+                many = ", ".join([one[0]] * len(part))
+                values = [value for row in part for value in row]
+                self._db.execute(sql[: one.start()] + many + sql[one.end() :], values)
 
     def script(self, sql: str) -> None:
         with _failing():
@@ -105,6 +134,18 @@ class SqliteConnection(Connection):
         with contextlib.suppress(apsw.Error):
             self._db.close()
 
+    def ends(self, streams: Iterable[int]) -> dict[int, int]:
+        return {}
+
+    def settle(self) -> None:
+        # What was written but not synced lies in the write-ahead log.  To sync that now may do
+        # nothing: the system may count pages that it failed to write as written.  Copied into
+        # the database they are new pages, and synced as such; the log begins again, so that
+        # nothing is written after what may be missing.
+        [(busy, _, _)] = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreError("SQLite: another process has been reading for long; let it end")
+
     def lock(self, streams: Iterable[int]) -> dict[int, int]:
         return {}
 
@@ -112,12 +153,17 @@ class SqliteConnection(Connection):
         """BEGIN IMMEDIATE has done it."""
 
     def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
-        sql = f"SELECT {ENTRY} FROM entries WHERE stream = ? AND key = ?"
+        columns = ", ".join(f"e.{column}" for column in ENTRY.split(", "))
         found = {}
-        with _failing():
-            for wanted in keys:
-                for row in self._db.execute(sql, wanted):
-                    found[wanted] = as_row(*row)
+        for part in _parts(keys):
+            asked = ", ".join(["(?, ?)"] * len(part))
+            for row in self.rows(
+                f"WITH asked (stream, key) AS (VALUES {asked}) SELECT {columns} FROM asked "
+                "CROSS JOIN entries AS e ON e.stream = asked.stream AND e.key = asked.key",
+                *(value for pair in part for value in pair),
+            ):
+                entry = as_row(*row)
+                found[entry.stream, str(entry.key)] = entry
         return found
 
 
@@ -131,8 +177,17 @@ def check_version(version: str) -> None:
         )
 
 
+def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The rows in order, in parts whose sizes are powers of two."""
+    at, left = 0, len(rows)
+    while left:
+        size = min(_MOST_ROWS, 1 << (left.bit_length() - 1))
+        yield rows[at : at + size]
+        at, left = at + size, left - size
+
+
 @contextlib.contextmanager
-def _failing() -> Any:
+def _failing() -> Iterator[None]:
     """Errors of the driver as errors of the store."""
     try:
         yield

@@ -1,0 +1,220 @@
+"""The service: durable decisions per second, latency, memory, restart; server and load here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fairshield as fs
+from benchmarks.measure import Figure
+from fairshield.service.server import serve
+from fairshield.service.store.sqlite import SqliteConnection, SqliteDatabase
+
+CONNECTIONS = 64
+
+
+class ForgetfulConnection(SqliteConnection):
+    """Entries after the first go nowhere: what the service costs without any store."""
+
+    def append(self, rows: Any) -> None:
+        """Keep the entry that makes a stream."""
+        super().append([row for row in rows if row.seq == 0])
+
+    def put_windows(self, windows: Any) -> None:
+        """Forget them."""
+
+    def find(self, keys: Any) -> Any:
+        """Nothing was asked before."""
+        return {}
+
+
+class ForgetfulDatabase(SqliteDatabase):
+    """A database that keeps no decision; its commits are empty."""
+
+    def connect(self) -> Any:
+        """A connection that forgets."""
+        return ForgetfulConnection(str(self.path), None)
+
+
+class Served:
+    """A server process."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.begun = time.perf_counter()
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+        )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            found = re.search(r"http://([\d.]+):(\d+)", line)
+            if found:
+                self.host, self.port = found[1], int(found[2])
+                break
+        else:
+            raise RuntimeError("the server did not start")
+
+    def ask(self, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+        """One request."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://{self.host}:{self.port}{path}", data, {"content-type": content_type}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def make_streams(self, policy: fs.Policy, names: list[str]) -> None:
+        """Upload the policy and make streams of it."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "p.shield"
+            digest = policy.save(path)
+            self.ask("/v1/policies", path.read_bytes(), "application/octet-stream")
+        while self.ask(f"/v1/policies/{digest}")["status"] != "ready":
+            time.sleep(0.05)
+        for name in names:
+            self.ask("/v1/streams", {"name": name, "policy": digest})
+
+    def load(self, stream: str, **options: float) -> dict[str, float]:
+        """Ask as fast as answers come, or at a rate."""
+        flags = [f"--{name}={value}" for name, value in options.items()]
+        command = [sys.executable, "-m", "benchmarks.load", self.host, str(self.port), stream]
+        done = subprocess.run([*command, *flags], check=True, capture_output=True, text=True)
+        found: dict[str, float] = json.loads(done.stdout)
+        if found["errors"]:
+            raise RuntimeError(f"{found['errors']} requests failed")
+        return found
+
+    def memory(self) -> float:
+        """Resident memory in MB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+)", status)
+        return int(found[1]) / 1000 if found else 0.0
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        """End it."""
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+
+@contextlib.contextmanager
+def served(db: str, *, forgetful: bool = False) -> Iterator[Served]:
+    """A server over a database."""
+    if forgetful:
+        command = [sys.executable, "-m", "benchmarks.service", db]
+    else:
+        command = [
+            sys.executable,
+            "-m",
+            "fairshield",
+            "serve",
+            "--db",
+            db,
+            "--port",
+            "0",
+            "--rate",
+            "0",
+        ]
+    server = Served(command)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def policy() -> fs.Policy:
+    """Demographic parity over a hundred decisions."""
+    inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.6})
+    return fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=100)
+
+
+def durable_decisions() -> Iterator[Figure]:
+    """One at a time and in batches; beside the same service without a store."""
+    deciding = policy()
+    with tempfile.TemporaryDirectory() as folder:
+        alone, durable, batches = [], [], []
+        for i in range(3):
+            with served(f"{folder}/none{i}.db", forgetful=True) as server:
+                server.make_streams(deciding, ["s"])
+                alone.append(server.load("s", connections=CONNECTIONS, seconds=4)["per_second"])
+            with served(f"{folder}/full{i}.db") as server:
+                server.make_streams(deciding, ["s", "t"])
+                durable.append(server.load("s", connections=CONNECTIONS, seconds=4)["per_second"])
+                batches.append(server.load("t", connections=CONNECTIONS, batch=100)["per_second"])
+        with served(f"{folder}/half.db") as server:
+            server.make_streams(deciding, ["s"])
+            half = server.load("s", connections=CONNECTIONS, rate=max(durable) / 2, seconds=8)
+    best, ratio = max(durable), max(durable) / max(alone)
+    yield Figure(
+        f"durable decisions, SQLite, one at a time, {CONNECTIONS} connections",
+        f"{best:,.0f} per second, {ratio:.2f}× of no store",
+        "≥ 5,000, ≥ 0.6×",
+        best >= 5000 and ratio >= 0.6,
+        f"without a store {max(alone):,.0f} per second",
+    )
+    yield Figure(
+        "the same, batches of 100",
+        f"{max(batches):,.0f} per second",
+        "≥ 20,000",
+        max(batches) >= 20_000,
+    )
+    yield Figure(
+        "latency at half of that load, 99 %",
+        f"{half['p99'] * 1e3:.1f} ms",
+        "≤ 25 ms",
+        half["p99"] <= 0.025,
+        f"median {half['p50'] * 1e3:.1f} ms",
+    )
+
+
+def open_streams() -> Iterator[Figure]:
+    """Memory of a thousand open streams of one policy."""
+    with tempfile.TemporaryDirectory() as folder, served(f"{folder}/s.db") as server:
+        server.make_streams(policy(), [f"s{i}" for i in range(1000)])
+        for i in range(0, 1000, 50):
+            server.load(f"s{i}", connections=1, seconds=0.05, warm=0.05)
+        memory = server.memory()
+    yield Figure(
+        "memory, 1,000 open streams of one policy", f"{memory:.0f} MB", "≤ 200 MB", memory <= 200
+    )
+
+
+def restart() -> Iterator[Figure]:
+    """Serving again, and a full audit, with a million decisions logged."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = f"{folder}/s.db"
+        with served(db) as server:
+            server.make_streams(policy(), ["s"])
+            while server.ask("/v1/streams/s/state")["decisions"] < 1_000_000:
+                server.load("s", connections=8, batch=1000, seconds=5, warm=0)
+            decisions = server.ask("/v1/streams/s/state")["decisions"]
+            server.stop(signal.SIGKILL)
+        with served(db) as server:
+            server.ask("/v1/streams/s/state")
+            seconds = time.perf_counter() - server.begun
+        begin = time.perf_counter()
+        command = [sys.executable, "-m", "fairshield", "audit", "--db", db]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        audit = time.perf_counter() - begin
+    yield Figure(
+        f"restart after kill -9, {decisions:,} decisions logged, until the state is answered",
+        f"{seconds:.2f} s",
+        "≤ 3 s",
+        seconds <= 3,
+    )
+    yield Figure("full replay audit of them", f"{audit:.1f} s", "≤ 15 s", audit <= 15)
+
+
+if __name__ == "__main__":
+    serve(
+        ForgetfulDatabase(sys.argv[1], serving=True), port=0,
+        announce=lambda address: print(address, flush=True),
+    )  # fmt: skip

@@ -1,0 +1,23 @@
+"""Streams of a service, used like a shield of one's own: :class:`Client` and :class:`AsyncClient`.
+
+Needs the extra ``client``.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from fairshield.errors import MissingExtraError
+
+_MISSING = [name for name in ("httpx", "msgspec") if find_spec(name) is None]
+if _MISSING:
+    raise MissingExtraError(
+        f"fairshield.Client needs {' and '.join(_MISSING)}: pip install 'fairshield[client]'"
+    )
+
+from fairshield.client.asynchronous import AsyncClient as AsyncClient  # noqa: E402
+from fairshield.client.asynchronous import AsyncStream as AsyncStream  # noqa: E402
+from fairshield.client.errors import ServiceError as ServiceError  # noqa: E402
+from fairshield.client.errors import UnavailableError as UnavailableError  # noqa: E402
+from fairshield.client.synchronous import Client as Client  # noqa: E402
+from fairshield.client.synchronous import Stream as Stream  # noqa: E402

@@ -1,0 +1,285 @@
+r"""Requests, answers and retries, without any input or output.
+
+What a client does is a generator, a :data:`Flow`: it yields what is to be done (:class:`Send`,
+:class:`Pause`), is sent what came of it, and returns the result.  Whoever runs it decides how
+(:mod:`fairshield.client.synchronous`, :mod:`fairshield.client.asynchronous`).
+
+Every request of the service may be repeated: those that add to a log carry an idempotency key,
+which stays the same, and the others change nothing the second time.  Before attempt i + 1 comes a
+pause drawn from [0, min(longest, first · 2^(i-1))], after what ``Retry-After`` asks for.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fairshield.client.errors import (
+    BY_KIND,
+    ServiceError,
+    UnavailableError,
+    UnexpectedAnswerError,
+)
+from fairshield.errors import InvalidValueError
+from fairshield.service.messages import Problem
+
+T = TypeVar("T")
+RETRIED = frozenset({408, 429, 502, 503, 504})
+"""Statuses that say: not now."""
+_LONGEST = 60.0
+"""Seconds of a pause of somebody who never gives up."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request; ``wait`` is how long the service may take on purpose.
+
+    ``call_key`` is what a caller has to give as the key to repeat the call, if that is not ``key``.
+    With ``sink`` the body of a good answer is written there.
+    """
+
+    method: str
+    path: str
+    query: dict[str, str] = {}
+    body: bytes | None = None
+    content_type: str = "application/json"
+    key: str | None = None
+    call_key: str | None = None
+    wait: float = 0.0
+    sink: Any = None
+
+    @property
+    def again(self) -> str | None:
+        """The key with which the call can be repeated."""
+        return self.call_key or self.key
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Lost(NamedTuple):
+    """Nothing came back, or not all of it."""
+
+    why: str
+
+
+class Send(NamedTuple):
+    """Send a request, and wait so many seconds for each part of its answer."""
+
+    request: Request
+    seconds: float
+
+
+class Pause(NamedTuple):
+    """Do nothing for a while."""
+
+    seconds: float
+
+
+Step = Send | Pause
+Flow = Generator[Step, Any, T]
+"""Yields steps, is sent ``Answer | Lost`` for a :class:`Send` and ``None`` for a :class:`Pause`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How patient a client is: with one attempt, and with all of them."""
+
+    timeout: float = 30.0
+    attempts: int = 10
+    patience: float = 60.0
+    first: float = 0.1
+    longest: float = 5.0
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    chance: Callable[[], float] = field(default=random.random, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "patience"):
+            if not getattr(self, name) > 0:
+                raise InvalidValueError(
+                    f"{name} must be a number of seconds above 0, got {getattr(self, name)!r}"
+                )
+        if self.attempts < 1:
+            raise InvalidValueError(f"retries must be at least 0, got {self.attempts - 1}")
+
+    def pause(self, attempt: int, asked: float) -> float:
+        """Seconds before the next attempt, ``attempt`` being over."""
+        longest = min(self.longest, self.first * 2.0 ** min(attempt - 1, 60))
+        return asked + self.chance() * longest
+
+
+def exchange(request: Request, terms: Terms, *, for_ever: bool = False) -> Flow[Answer]:
+    """The answer to a request, good or bad, unless there is none within ``terms``."""
+    begun, attempt = terms.clock(), 0
+    while True:
+        left = terms.timeout if for_ever else terms.patience - (terms.clock() - begun)
+        result = yield Send(request, request.wait + max(min(terms.timeout, left), 0.001))
+        attempt += 1
+        if isinstance(result, Answer) and result.status not in RETRIED:
+            return result
+        pause = terms.pause(attempt, _asked_to_wait(result))
+        if for_ever:
+            yield Pause(min(pause, _LONGEST))
+            continue
+        elapsed = terms.clock() - begun
+        if attempt >= terms.attempts or elapsed + pause > terms.patience:
+            raise _given_up(request, result, attempt, elapsed)
+        yield Pause(pause)
+
+
+def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False) -> Flow[T]:
+    """The message that answers a request.
+
+    Raises
+    ------
+    ServiceError
+        The class that belongs to the problem, if the answer is one.
+    """
+    answer = yield from exchange(request, terms, for_ever=for_ever)
+    check(request, answer)
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise UnexpectedAnswerError(
+            f"{request.method} {request.path} was answered with something else than "
+            f"{kind.__name__} ({error}): check the address of the service, and its version",
+            kind="unexpected-answer",
+            status=answer.status,
+            key=request.again,
+        ) from None
+
+
+def check(request: Request, answer: Answer) -> None:
+    """Raise what an answer complains of."""
+    if not 200 <= answer.status < 300:
+        raise _error(request, answer)
+
+
+# Errors -------------------------------------------------------------------------------------
+
+
+def _error(request: Request, answer: Answer) -> ServiceError:
+    problem = _problem(answer)
+    if problem is None:
+        return UnexpectedAnswerError(
+            f"{request.method} {request.path} was answered with status {answer.status} by "
+            "something that is not the service: check its address",
+            kind="unexpected-answer",
+            status=answer.status,
+            key=request.again,
+        )
+    kind = problem.type.rpartition("/")[2]
+    cls = BY_KIND.get(kind, ServiceError)
+    return cls(problem.detail, kind=kind, status=answer.status, key=request.again)
+
+
+def _problem(answer: Answer) -> Problem | None:
+    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
+        return None
+    try:
+        return msgspec.json.decode(answer.body, type=Problem)
+    except msgspec.DecodeError:
+        return None
+
+
+def _given_up(
+    request: Request, result: Answer | Lost, attempts: int, elapsed: float
+) -> ServiceError:
+    cls, kind, status = UnavailableError, "unavailable", None
+    if isinstance(result, Answer):
+        problem, status = _problem(result), result.status
+        why = f"status {status}"
+        if problem is not None:
+            why, kind = problem.detail, problem.type.rpartition("/")[2]
+            found = BY_KIND.get(kind, UnavailableError)
+            cls = found if issubclass(found, UnavailableError) else UnavailableError
+    else:
+        why = result.why
+    tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+    detail = f"no answer after {tried} in {elapsed:.1f} s: {why}"
+    if request.again is not None:
+        detail += f"; it may have been recorded: call again with key={request.again!r} to find out"
+    return cls(detail, kind=kind, status=status, key=request.again)
+
+
+def _asked_to_wait(result: Answer | Lost) -> float:
+    """Seconds that ``Retry-After`` names, as a number or as a date."""
+    if isinstance(result, Lost):
+        return 0.0
+    text = result.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return max((at - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+# Where the service is, and who asks ---------------------------------------------------------
+
+
+def base_address(url: str) -> str:
+    """The address of a service, without a slash at the end."""
+    wrong = InvalidValueError(f"the address of a service is like http://127.0.0.1:8000: {url!r}")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except (ValueError, TypeError, AttributeError):
+        raise wrong from None
+    if not isinstance(url, str) or not whole:
+        raise wrong
+    if parts.query or parts.fragment or parts.username is not None:
+        raise InvalidValueError(
+            f"the address of a service has no user, query or fragment, got {parts.hostname!r} with "
+            "one of them: give the key as token="
+        )
+    return url.rstrip("/")
+
+
+def headers_for(token: str | None, version: str) -> dict[str, str]:
+    """What every request carries."""
+    headers = {"user-agent": f"fairshield/{version}"}
+    if token:
+        if not _visible(token):
+            raise InvalidValueError("the token has characters that no key has: copy it once more")
+        headers["authorization"] = f"Bearer {token}"
+    return headers
+
+
+def headers_of(request: Request) -> dict[str, str]:
+    """What this request carries besides."""
+    headers = {} if request.body is None else {"content-type": request.content_type}
+    return headers if request.key is None else headers | {"idempotency-key": request.key}
+
+
+def checked_key(key: str) -> str:
+    """An idempotency key that fits into a header."""
+    if not isinstance(key, str) or not 1 <= len(key) <= 200 or not _visible(key):
+        raise InvalidValueError(
+            f"a key has 1 to 200 visible ASCII characters, no spaces; got {key!r}"
+        )
+    return key
+
+
+def _visible(text: str) -> bool:
+    return all(32 < ord(character) < 127 for character in text)
+
+
+def restart(sink: BinaryIO) -> None:
+    """Forget what an attempt has written."""
+    sink.seek(0)
+    sink.truncate()

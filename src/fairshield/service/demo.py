@@ -1,0 +1,199 @@
+"""A service to look at: a simulated classifier, biased, feeds three streams.
+
+* *loans*: acceptance rates, in windows of 100 decisions.
+* *hiring*: acceptance rates of those who turn out to be suitable, which is known a moment later.
+* *benefits*: acceptance rates of everybody so far, for ever.
+
+Every stream counts what its classifier would have done alone, so each one shows its own twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from fairshield.inputs import InputModel
+from fairshield.periodic import PerpetualShield
+from fairshield.service.commands import Command, Decide, DecideBatch, Observe
+from fairshield.service.context import Service
+from fairshield.service.engine import utc_now
+from fairshield.service.live import AnyPolicy, LiveStream
+from fairshield.service.messages import (
+    BatchItem,
+    Decision,
+    DecisionRequest,
+    OutcomeRequest,
+    StreamRequest,
+)
+from fairshield.service.problems import Refusal
+from fairshield.spec import DemographicParity, EqualOpportunity
+from fairshield.synthesis import synthesize
+
+logger = logging.getLogger("fairshield.service")
+_HISTORY = 5_000
+_SPREAD = 5.0
+_AGAIN = 0.5
+"""Seconds after which a request that could not be answered is tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A stream: who arrives, how the classifier scores them, and what must hold.
+
+    ``merit`` is the mean chance that a person is suitable, by group; ``penalty`` what the
+    classifier takes from the scores of the first group.  ``before`` decisions are made at once, the
+    others at ``pace`` a second.
+    """
+
+    name: str
+    groups: tuple[str, str]
+    share: float
+    merit: tuple[float, float]
+    penalty: float
+    make: Callable[[InputModel], AnyPolicy]
+    before: int
+    pace: float
+    human: bool = False
+
+    def people(self, rng: np.random.Generator) -> Iterator[BatchItem]:
+        """Applicants, without end; overruling costs the score's distance from the threshold."""
+        while True:
+            first = rng.random() < self.share
+            mean = self.merit[not first]
+            merit = rng.beta(mean * _SPREAD, (1 - mean) * _SPREAD)
+            score = merit - self.penalty * first
+            cost = round(abs(score - 0.5), 2)
+            group, suitable = self.groups[not first], bool(rng.random() < merit)
+            yield BatchItem(group, bool(score >= 0.5), cost, suitable)
+
+    def policy(self) -> AnyPolicy:
+        """The policy, made for what the classifier has done before."""
+        people = self.people(np.random.default_rng(len(self.name)))
+        past = [next(people) for _ in range(_HISTORY)]
+        columns = zip(*((p.group, p.proposed, p.cost, p.outcome) for p in past), strict=True)
+        return self.make(InputModel.estimate(*columns, names=self.groups, bins=5))
+
+
+SCENARIOS = (
+    Scenario(
+        name="loans", groups=("under 30", "30 and over"), share=0.35, merit=(0.55, 0.6),
+        penalty=0.08, before=930, pace=12.0, human=True,
+        make=lambda inputs: synthesize(DemographicParity("0.1"), inputs, horizon=100),
+    ),
+    Scenario(
+        name="hiring", groups=("women", "men"), share=0.45, merit=(0.55, 0.55), penalty=0.2,
+        before=570, pace=8.0,
+        make=lambda inputs: synthesize(EqualOpportunity("0.2"), inputs, horizon=60),
+    ),
+    Scenario(
+        name="benefits", groups=("tenants", "owners"), share=0.4, merit=(0.5, 0.6), penalty=0.03,
+        before=470, pace=8.0,
+        make=lambda inputs: PerpetualShield(DemographicParity("0.1"), inputs, period=50).policy,
+    ),
+)  # fmt: skip
+
+
+def feeder(seed: int = 0, pace: float = 1.0) -> Callable[[Service], Callable[[], Awaitable[None]]]:
+    """What feeds a service once it has started; ``pace`` multiplies that of the scenarios."""
+
+    def begin(service: Service) -> Callable[[], Awaitable[None]]:
+        feeding = asyncio.create_task(_feed_all(service, seed, pace))
+
+        async def end() -> None:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+
+        return end
+
+    return begin
+
+
+async def _feed_all(service: Service, seed: int, pace: float) -> None:
+    async with asyncio.TaskGroup() as group:
+        for i, scenario in enumerate(SCENARIOS):
+            try:
+                await _prepare(service, scenario)
+            except Refusal as why:  # a stream of this name, but not ours, or a service that stops
+                logger.warning("the demonstration goes on without %s: %s", scenario.name, why)
+                continue
+            group.create_task(_Feeder(service, scenario, pace).run(seed + i))
+
+
+async def _prepare(service: Service, scenario: Scenario) -> None:
+    """Make the policy, have it verified, and create the stream."""
+    content = await asyncio.to_thread(_made, scenario)
+    row, _ = await service.workshop.upload(content, utc_now().isoformat(timespec="milliseconds"))
+    digest, status = row.id, row.status
+    while status == "verifying":
+        await asyncio.sleep(0.1)
+        found = await service.engine.read(lambda connection: connection.policy(digest))
+        status = "refused" if found is None else found.status
+    await service.engine.create(StreamRequest(scenario.name, digest, human=scenario.human))
+
+
+def _made(scenario: Scenario) -> bytes:
+    """The policy file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "demo.shield"
+        scenario.policy().save(path)
+        return path.read_bytes()
+
+
+class _Feeder:
+    """Sends the people of one scenario."""
+
+    def __init__(self, service: Service, scenario: Scenario, pace: float) -> None:
+        self._service, self._scenario = service, scenario
+        self._pause = 1.0 / (scenario.pace * pace)
+
+    async def run(self, seed: int) -> None:
+        """Make up the past, then decide one person after the other."""
+        state = await self._service.engine.query(self._scenario.name, LiveStream.state)
+        people = self._scenario.people(np.random.default_rng([seed, state.decisions]))
+        if state.pending is not None:
+            await self._observe(state.pending, bool(next(people).outcome))
+        if not state.decisions:
+            past = tuple(next(people) for _ in range(self._scenario.before))
+            await self._submit(DecideBatch(tuple(map(self._known, past))))
+        for person in people:
+            await asyncio.sleep(self._pause)
+            await self._decide(person)
+
+    @property
+    def _labelled(self) -> bool:
+        return self._scenario.name == "hiring"
+
+    def _known(self, person: BatchItem) -> BatchItem:
+        return person if self._labelled else msgspec.structs.replace(person, outcome=None)
+
+    async def _decide(self, person: BatchItem) -> None:
+        request = DecisionRequest(person.group, person.proposed, person.cost)
+        begun = time.perf_counter()
+        answer = await self._submit(Decide(request))
+        self._service.latencies.add(time.perf_counter() - begun)
+        if self._labelled:
+            await asyncio.sleep(self._pause / 5)
+            await self._observe(msgspec.json.decode(answer, type=Decision).n, bool(person.outcome))
+
+    async def _observe(self, n: int, outcome: bool) -> None:
+        await self._submit(Observe(OutcomeRequest(n, outcome)))
+
+    async def _submit(self, command: Command) -> bytes:
+        """The answer; nothing is recorded by a request that was refused for now."""
+        while True:
+            try:
+                return await self._service.engine.submit(self._scenario.name, command)
+            except Refusal as why:
+                if why.kind != "unavailable":
+                    raise
+            await asyncio.sleep(_AGAIN)

@@ -1,0 +1,156 @@
+"""How numbers and promises read on a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from fairshield.periodic import PeriodicPolicy
+from fairshield.service.live import LiveStream
+from fairshield.service.messages import Status
+from fairshield.spec import (
+    DemographicParity,
+    EqualOpportunity,
+    PredictiveEquality,
+    Property,
+    ShareParity,
+)
+
+NOTHING = "–"
+
+
+class Light(NamedTuple):
+    """A status: its words, what it means, and how much attention it needs (0: most)."""
+
+    label: str
+    meaning: str
+    rank: int
+
+
+STATUSES: dict[Status, Light] = {
+    "violated": Light("Violated", "a window or period has ended unfair", 0),
+    "at-risk": Light("At risk", "the end of this window or period may be unfair", 1),
+    "guaranteed": Light("Guaranteed", "certain to end fair, whoever comes", 2),
+    "finished": Light("Finished", "all decisions are made, and ended fair", 3),
+}
+
+
+# Numbers ------------------------------------------------------------------------------------
+
+
+def bias(value: float | None) -> str:
+    """A bias; ``None`` is what no number bounds.
+
+    >>> bias(0.0857), bias(None)
+    ('0.086', '∞')
+    """
+    return "∞" if value is None else f"{value:.3f}"
+
+
+def figure(value: float | None) -> str:
+    """Three significant digits, without an exponent where that is short.
+
+    >>> [figure(value) for value in (0, 0.1, 0.12345, 12.0, 1234.5, 1e-9, None)]
+    ['0', '0.1', '0.123', '12', '1,234', '1.00e-09', '–']
+    """
+    if value is None:
+        return NOTHING
+    if value and not 1e-3 <= abs(value) < 1e15:
+        return f"{value:.2e}"
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value:,.{max(digits, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def whole(value: int) -> str:
+    """With thousands apart."""
+    return f"{value:,}"
+
+
+def percent(value: float | None) -> str:
+    """A share."""
+    return NOTHING if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+
+
+def milliseconds(seconds: float | None) -> str:
+    """A short time."""
+    if seconds is None:
+        return NOTHING
+    return (
+        f"{1000 * seconds:.0f}\N{NO-BREAK SPACE}ms"
+        if seconds >= 0.01
+        else f"{1000 * seconds:.1f}\N{NO-BREAK SPACE}ms"
+    )
+
+
+def clock(at: str) -> str:
+    """The time of day of an entry, UTC."""
+    return datetime.fromisoformat(at).strftime("%H:%M:%S")
+
+
+def day(at: str) -> str:
+    """Date and time of an entry, UTC."""
+    return datetime.fromisoformat(at).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def short(hash: str) -> str:
+    """The beginning of a hash."""
+    return f"{hash[:8]}…"
+
+
+def verdict(accepted: bool) -> str:
+    """A decision."""
+    return "accept" if accepted else "reject"
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital."""
+    return text[:1].upper() + text[1:]
+
+
+def because(reason: str) -> str:
+    """A reason, without the verb that the table has a column for."""
+    return reason.split(": ", 1)[-1]
+
+
+def bar(value: float | None, limit: float | None) -> float:
+    """Length of a bar, in percent, on a scale of four limits."""
+    full = 4 * limit if limit else 1.0
+    return 100.0 if value is None else round(100 * min(value / full, 1.0), 2)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    f.__name__: f
+    for f in (
+        bias, figure, whole, percent, milliseconds, clock, day, short, verdict, because, bar,
+        sentence
+    )
+}  # fmt: skip
+
+
+# Promises -----------------------------------------------------------------------------------
+
+
+def promise(live: LiveStream) -> str:
+    """What a stream promises, in one sentence."""
+    policy = live.policy
+    what = _kept(policy.prop, *map(str, policy.groups))
+    if isinstance(policy, PeriodicPolicy):
+        return f"{what}, among all people so far, at the end of every {live.length} decisions."
+    return f"{what}, at the end of every window of {live.length} decisions."
+
+
+def _kept(prop: Property, a: str, b: str) -> str:
+    limit = f"{figure(100 * prop.limit)} percentage points"
+    rates = f"cceptance rates of “{a}” and “{b}” differ by at most {limit}"
+    if type(prop) is DemographicParity:
+        return f"A{rates}"
+    if type(prop) is EqualOpportunity:
+        return f"Among people with a good outcome, a{rates}"
+    if type(prop) is PredictiveEquality:
+        return f"Among people with a bad outcome, a{rates}"
+    if type(prop) is ShareParity:
+        return f"Those accepted from “{a}” and “{b}” differ by at most {limit} of all accepted"
+    return str(prop).capitalize()

@@ -1,0 +1,430 @@
+"""The dashboard, in a real browser."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser_kit import (
+    CHROMIUM,
+    WebServer,
+    chromium,
+    make_policies,
+    number,
+    populate,
+    serving,
+    until,
+)
+
+from fairshield.service.access import new_key
+from fairshield.service.store import open_database
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
+expect = sync_api.expect
+
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 375, "height": 812}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return make_policies(tmp_path_factory.mktemp("policies"))
+
+
+@pytest.fixture(scope="module")
+def server(
+    policies: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
+    folder = tmp_path_factory.mktemp("dashboard")
+    with serving(folder, "--db", str(folder / "s.db")) as running:
+        populate(running, policies)
+        yield running
+
+
+class Eyes:
+    """Opens pages, and notes everything that a browser complains about."""
+
+    def __init__(self, browser: Any) -> None:
+        self._browser, self._contexts = browser, []
+        self.complaints: list[str] = []
+
+    def open(self, address: str, **options: Any) -> Any:
+        context = self._browser.new_context(**{"viewport": DESKTOP, **options})
+        self._contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("pageerror", lambda error: self._note("error", str(error)))
+        page.goto(address)
+        return page
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+@pytest.fixture
+def eyes(browser: Any) -> Iterator[Eyes]:
+    found = Eyes(browser)
+    yield found
+    found.close()
+    assert found.complaints == []
+
+
+def decided(page: Any) -> int:
+    """Decisions so far, as the page of a stream says."""
+    return number(page.get_by_text("decided so far").inner_text())
+
+
+def wait_live(page: Any) -> None:
+    """Until the page has heard from the service."""
+    expect(page.locator("#live")).to_have_text("Live")
+    if page.locator("#plot").count():
+        expect(page.locator("#plot")).to_have_attribute("data-points", re.compile(r"\d"))
+
+
+# Every page ---------------------------------------------------------------------------------
+
+PAGES = (
+    "/",
+    "/streams/credit",
+    "/streams/credit?show=all&rows=50",
+    "/streams/labelled",
+    "/streams/empty",
+    "/streams/over",
+    "/streams/periods",
+    "/streams/credit/decisions/4",
+    "/streams/periods/decisions/9",
+    "/problems",
+    "/problems/key-reused",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_quiet_accessible_and_fits(
+    eyes: Eyes, server: WebServer, path: str, scheme: str
+) -> None:
+    page = eyes.open(server.address + path, color_scheme=scheme)
+    if page.locator("#live").count():
+        wait_live(page)
+    for viewport in (DESKTOP, PHONE):
+        page.set_viewport_size(viewport)
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_pages_that_cannot_be_made_say_why(server: WebServer) -> None:
+    with server.client() as client:
+        for path, status, words in (
+            ("/streams/nowhere", 404, "no stream"),
+            ("/streams/credit/decisions/999", 404, "no decision 999"),
+            ("/streams/credit?rows=many", 422, "rows"),
+            ("/problems/nothing", 404, "no problem"),
+        ):
+            answer = client.get(path)
+            assert answer.status_code == status
+            assert "text/html" in answer.headers["content-type"]
+            assert words in answer.text
+
+
+def test_what_people_write_is_shown_as_text(server: WebServer) -> None:
+    with server.client() as client:
+        answer = client.get("/streams/credit", params={"reason": '"><script>alert(1)</script>'})
+    assert "<script>alert" not in answer.text
+
+
+def test_files_are_small_and_kept_for_good(eyes: Eyes, server: WebServer) -> None:
+    with server.client() as client:
+        page = client.get("/streams/credit").text
+        names = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+        answers = [client.get(name) for name in dict.fromkeys(names)]
+        assert len(answers) == 5
+        assert all("immutable" in answer.headers["cache-control"] for answer in answers)
+        assert client.get("/static/fairshield.js").headers["cache-control"] == "no-cache"
+        assert client.get("/static/../pages.py").status_code == 404
+    wire = sum(len(gzip.compress(answer.content, 9)) for answer in answers)
+    assert wire < 50_000
+
+
+# Live ---------------------------------------------------------------------------------------
+
+
+def test_a_decision_appears_without_reload(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit?show=all")
+    wait_live(page)
+    page.evaluate("window.same = true")
+    before, points = decided(page), int(page.locator("#plot").get_attribute("data-points"))
+    made = server.decide("credit", "beta", proposed=True)
+    expect(page.locator(f'table.decisions tr[data-key="{made["n"]}"]')).to_be_visible()
+    assert decided(page) == before + 1
+    expect(page.locator("#plot")).to_have_attribute("data-points", str(points + 1))
+    assert page.evaluate("window.same")
+
+
+def test_the_overview_follows_its_streams(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(server.address)
+    wait_live(page)
+    card = page.locator('[data-key="periods"]')
+    before = number(card.locator("dd").nth(3).inner_text())
+    server.decide("periods", "alpha", proposed=False)
+    expect(card.locator("dd").nth(3)).to_have_text(str(before + 1))
+    assert page.locator('[data-key="over"]').get_by_text("Finished").is_visible()
+
+
+def test_a_page_survives_the_death_of_its_server(
+    browser: Any, policies: dict[str, Path], tmp_path: Path
+) -> None:
+    eyes = Eyes(browser)  # failed connections are told on the console, by the browser itself
+    with serving(tmp_path, "--db", str(tmp_path / "s.db")) as server:
+        page = eyes.open(server.address)
+        expect(page.get_by_text("No streams yet")).to_be_visible()
+        populate(server, policies, ("credit",))
+        expect(page.get_by_role("link", name="credit")).to_be_visible()
+        page.get_by_role("link", name="credit").click()
+        wait_live(page)
+        page.evaluate("window.same = true")
+        before, lost = decided(page), page.locator("#lost")
+        expect(lost).to_be_hidden()
+
+        server.stop(signal.SIGKILL)
+        expect(lost).to_be_visible()
+        expect(lost).to_contain_text("Connection lost, reconnecting")
+        server.start()
+        for _ in range(3):
+            server.decide("credit", "alpha", proposed=False)
+
+        expect(lost).to_be_hidden()
+        until(lambda: decided(page) == before + 3 or page.wait_for_timeout(50), "never caught up")
+        expect(page.locator("#plot")).to_have_attribute("data-points", str(before + 3))
+        assert page.evaluate("window.same")
+    eyes.close()
+    assert [c for c in eyes.complaints if "ERR_" not in c] == []
+
+
+# Use ----------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_reached_by_keyboard(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(server.address)
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("credit")
+
+    page.locator("#span input").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#span input").nth(1)).to_be_checked()
+    page.get_by_text("Latest points as a table").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("details table")).to_be_visible()
+
+
+def test_focus_and_open_parts_stay_through_updates(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit?show=all")
+    wait_live(page)
+    page.get_by_text("Latest points as a table").click()
+    last = page.locator("table.decisions tbody tr").first.get_attribute("data-key")
+    link = page.locator(f'table.decisions tr[data-key="{last}"] a')
+    link.focus()
+    made = server.decide("credit", "alpha", proposed=True)
+    expect(page.locator(f'table.decisions tr[data-key="{made["n"]}"]')).to_be_visible()
+    expect(link).to_be_focused()
+    expect(page.locator("details table")).to_be_visible()
+
+
+def test_a_person_overrides_from_the_page(eyes: Eyes, server: WebServer) -> None:
+    made = server.decide("credit", "beta", proposed=True)
+    page = eyes.open(f"{server.address}/streams/credit?show=all")
+    wait_live(page)
+    row = page.locator(f'table.decisions tr[data-key="{made["n"]}"]')
+    row.get_by_role("button", name="Override").press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    assert axe.Axe().run(page).violations_count == 0
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+    row.get_by_role("button", name="Override").click()
+    dialog.get_by_label("Note for the log").fill("seen in person")
+    dialog.get_by_role("button", name="Override").click()
+    expect(dialog).to_be_hidden()
+    final = "reject" if made["accepted"] else "accept"
+    expect(row).to_contain_text(f"person: {final} (seen in person)")
+    last = server.get(f"/v1/streams/credit/log?after={made['seq']}")["entries"][-1]["line"]
+    assert (last["kind"], last["n"], last["note"]) == ("override", made["n"], "seen in person")
+    page.get_by_role("link", name=f"Why decision {made['n']}", exact=True).click()
+    expect(page.locator("main")).to_contain_text(f"A person decided to {final}")
+
+
+def test_what_if_answers_for_the_cost_that_is_given(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit")
+    wait_live(page)
+    cases = page.locator("table.what-if tbody tr")
+    expect(cases).to_have_count(4)
+    page.get_by_label("Cost of overruling").fill("0.01")
+    expect(page).to_have_url(re.compile("cost=0.01"))
+    wanted = server.get("/v1/streams/credit/outlook?cost=0.01")
+    for i, case in enumerate(wanted["what_if"]):
+        words = ("accept" if case["accepted"] else "reject") + ", overruling" * case["overruled"]
+        expect(cases.nth(i).locator(".verdict")).to_have_text(words)
+
+
+def test_decisions_are_filtered_and_more_are_loaded(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit")
+    wait_live(page)
+    rows = page.locator("table.decisions tbody tr")
+    page.locator('[name="show"]').select_option("all")
+    expect(rows).to_have_count(12)
+    page.get_by_role("link", name="Load more").click()
+    expect(rows).to_have_count(24)
+
+    page.locator('[name="group"]').select_option("beta")
+    expect(rows.locator('td[data-label="Group"]').filter(has_text="alpha")).to_have_count(0)
+    page.get_by_label("Cost at least").fill("0.75")
+    expect(rows.locator('td[data-label="Cost"]').filter(has_text="0.25")).to_have_count(0)
+    page.get_by_label("Reason contains").fill("no such reason")
+    expect(page.get_by_text("No decision matches.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Reason contains")).to_have_value("no such reason")
+    expect(page.get_by_text("No decision matches.")).to_be_visible()
+
+
+@pytest.mark.parametrize(("label", "start"), [("Export CSV", "seq,kind,at"), ("Export JSONL", "{")])
+def test_the_log_is_exported(eyes: Eyes, server: WebServer, label: str, start: str) -> None:
+    page = eyes.open(f"{server.address}/streams/periods")
+    with page.expect_download() as download:
+        page.get_by_role("link", name=label).click()
+    text = Path(download.value.path()).read_text("utf-8")
+    assert text.startswith(start)
+    assert len(text.splitlines()) > 20
+
+
+def test_an_outcome_that_is_awaited_is_named(eyes: Eyes, server: WebServer) -> None:
+    made = server.decide("labelled", "alpha", proposed=True)
+    page = eyes.open(f"{server.address}/streams/labelled")
+    expect(page.locator('[data-live="tiles"]')).to_contain_text(f"decision {made['n']} awaits")
+    wait_live(page)
+    body = {"decision": made["n"], "outcome": True}
+    server.post("/v1/streams/labelled/outcomes", body, key=f"o{made['n']}")
+    expect(page.locator('[data-live="tiles"]')).not_to_contain_text("awaits")
+
+
+# Without script -----------------------------------------------------------------------------
+
+
+def test_pages_say_the_same_without_script(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(server.address, java_script_enabled=False)
+    expect(page.locator(".card")).to_have_count(5)
+    page.get_by_role("link", name="credit").click()
+    state = server.get("/v1/streams/credit/state")
+    assert decided(page) == state["decisions"]
+    expect(page.locator("#plot")).to_be_hidden()
+    expect(page.locator("table.rates tbody tr")).to_have_count(2)
+    expect(page.locator("#window-ends tbody tr")).to_have_count(state["windows_completed"])
+    page.locator('[name="show"]').select_option("all")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("table.decisions tbody tr")).to_have_count(12)
+    page.get_by_role("link", name="Load more").click()
+    expect(page.locator("table.decisions tbody tr")).to_have_count(24)
+    page.get_by_text("Latest points as a table").click()
+    expect(page.locator("details tbody tr").first).to_be_visible()
+
+
+# Keys ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def keyed(
+    policies: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[WebServer, dict[str, str]]]:
+    folder = tmp_path_factory.mktemp("keyed")
+    database = open_database(str(folder / "s.db"))
+    connection = database.connect()
+    connection.migrate(database.migrations())
+    tokens = {}
+    for name, scope, stream in (
+        ("admin", "admin", None), ("reader", "read", None), ("one", "read", "credit")
+    ):  # fmt: skip
+        tokens[name], row = new_key(name, [scope], stream, "2026-01-01T00:00:00Z")
+        connection.begin()
+        connection.put_key(row)
+        connection.commit()
+    connection.close()
+    database.close()
+    with serving(folder, "--db", str(folder / "s.db"), token=tokens["admin"]) as running:
+        populate(running, policies, ("credit", "periods"))
+        yield running, tokens
+
+
+def test_whoever_has_a_key_signs_in(browser: Any, keyed: tuple[WebServer, dict[str, str]]) -> None:
+    server, tokens = keyed
+    eyes = Eyes(browser)  # a refused key is an answer 401, which the browser tells on the console
+    page = eyes.open(f"{server.address}/streams/credit")
+    expect(page).to_have_url(re.compile("/login"))
+    assert axe.Axe().run(page).violations_count == 0
+    page.get_by_label("Access key").fill("fsk_wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("unknown, or has been revoked")
+    page.get_by_label("Access key").fill(tokens["reader"])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{server.address}/streams/credit")
+    wait_live(page)
+    expect(page.get_by_role("button", name="Override")).to_have_count(0)
+    (cookie,) = page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_url(f"{server.address}/login")
+    assert page.context.cookies() == []
+    eyes.close()
+    assert [c for c in eyes.complaints if "401" not in c] == []
+
+
+def test_a_key_for_one_stream_shows_that_stream(
+    eyes: Eyes, keyed: tuple[WebServer, dict[str, str]]
+) -> None:
+    server, tokens = keyed
+    page = eyes.open(f"{server.address}/login")
+    page.get_by_label("Access key").fill(tokens["one"])
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{server.address}/streams/credit")
+    with server.client() as client:
+        cookie = {"cookie": f"fairshield_key={tokens['one']}", "authorization": ""}
+        assert client.get("/streams/periods", headers=cookie).status_code == 403
+
+
+def test_signing_in_leads_to_this_service_only(keyed: tuple[WebServer, dict[str, str]]) -> None:
+    server, tokens = keyed
+    with server.client() as client:
+        for elsewhere in (
+            "//evil.example/",
+            "https://evil.example/",
+            "/\\evil.example",
+            "\r\nx: y",
+        ):
+            form = {"key": tokens["reader"], "next": elsewhere}
+            answer = client.post("/login", data=form, headers={"authorization": ""})
+            assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        foreign = {"origin": "https://evil.example", "authorization": ""}
+        answer = client.post("/login", data={"key": tokens["reader"]}, headers=foreign)
+        assert answer.status_code == 403
