@@ -15,8 +15,9 @@ import msgspec
 import fairshield as fs
 from fairshield.artifact import digest_of
 from fairshield.service.commands import Command, Decide, DecideBatch, Observe, Overrule
-from fairshield.service.engine import Engine, load_stream
+from fairshield.service.engine import Engine
 from fairshield.service.live import LiveStream
+from fairshield.service.loading import load_stream
 from fairshield.service.messages import (
     BatchItem,
     DecisionRequest,
@@ -26,6 +27,7 @@ from fairshield.service.messages import (
 )
 from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.reports import state_of
 from fairshield.service.store import Database, open_database
 
 Policy = fs.Policy | fs.periodic.PeriodicPolicy
@@ -161,7 +163,7 @@ async def log(engine: Engine, stream: str) -> list[dict[str, Any]]:
 
 def standing(live: LiveStream) -> tuple[Any, ...]:
     """Everything about a stream that a replay must make again."""
-    return live.seq, live.hash, live.n, live.state(), live.tally, live.capacity, live.closed
+    return live.seq, live.hash, live.n, state_of(live), live.tally, live.capacity, live.closed
 
 
 async def check_log(engine: Engine, name: str) -> None:

@@ -39,6 +39,7 @@ from fairshield.service.engine import Engine
 from fairshield.service.live import LiveStream
 from fairshield.service.messages import StreamRequest
 from fairshield.service.problems import Refusal
+from fairshield.service.reports import describe
 from fairshield.service.store import Connection, Database, StoreError, open_database
 from fairshield.service.store.postgres import PostgresConnection
 from fairshield.service.store.sqlite import SqliteConnection
@@ -316,9 +317,9 @@ async def test_a_stream_between_two_windows_is_the_same_after_a_restart(
         for request in streams:
             await engine.submit(request.name, many(*people), key="b")
         await engine.submit("closed", Close())
-        before = [await engine.query(request.name, LiveStream.describe) for request in streams]
+        before = [await engine.query(request.name, describe) for request in streams]
     async with opened(address, artifacts) as engine:
-        assert before == [await engine.query(r.name, LiveStream.describe) for r in streams]
+        assert before == [await engine.query(r.name, describe) for r in streams]
         for request in streams:
             await check_log(engine, request.name)
 

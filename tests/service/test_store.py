@@ -13,7 +13,7 @@ from postgres_server import Cluster
 
 from fairshield.errors import MissingExtraError
 from fairshield.service.entries import Row
-from fairshield.service.live import WindowRow
+from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import (
     Connection,
     Database,

@@ -146,12 +146,11 @@ def serve(
         if db is None and demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairshield-demo-"))
             db = str(Path(folder) / "shield.db")
-        where = db or "shield.db"
-        shown = server.without_password(where)
+        database = open_database(db or "shield.db", serving=True)
         server.serve(
-            open_database(where, serving=True), host=host, port=port, limits=limits, demo=demo,
-            tracing=tracing, started=started,
-            announce=lambda address: _announce(shown, address, holder[0]),
+            database, host=host, port=port, limits=limits, demo=demo, tracing=tracing,
+            started=started,
+            announce=lambda address: _announce(database.address, address, holder[0]),
         )  # fmt: skip
     _leave()
 

@@ -30,7 +30,6 @@ from fairshield.service.engine import utc_now
 from fairshield.service.entries import Row
 from fairshield.service.events import all_events, either, stream_events
 from fairshield.service.http import App, Reply, reply
-from fairshield.service.live import LiveStream
 from fairshield.service.messages import (
     BatchRequest,
     Cost,
@@ -60,6 +59,7 @@ from fairshield.service.messages import (
     Windows,
 )
 from fairshield.service.problems import Refusal
+from fairshield.service.reports import describe, report_of, state_of
 from fairshield.service.store import Connection, PolicyRow
 
 Handler = Callable[[Call], Awaitable[App]]
@@ -206,7 +206,7 @@ async def create_stream(call: Call) -> Reply:
             "windows out",
         )  # fmt: skip
     new = await engine.create(request, actor=call.caller.actor)
-    return reply(await engine.query(request.name, LiveStream.describe), 201 if new else 200)
+    return reply(await engine.query(request.name, describe), 201 if new else 200)
 
 
 async def list_streams(call: Call) -> Reply:
@@ -214,7 +214,7 @@ async def list_streams(call: Call) -> Reply:
     engine, only = call.service.engine, call.caller.stream
     names = [name for _, name in await engine.read(Connection.streams) if only in (None, name)]
     found = await asyncio.gather(
-        *(engine.query(name, LiveStream.describe) for name in sorted(names)),
+        *(engine.query(name, describe) for name in sorted(names)),
         return_exceptions=True,
     )
     for error in found:
@@ -227,24 +227,24 @@ async def list_streams(call: Call) -> Reply:
 
 async def get_stream(call: Call) -> Reply:
     """One stream."""
-    return reply(await call.service.engine.query(call.path["name"], LiveStream.describe))
+    return reply(await call.service.engine.query(call.path["name"], describe))
 
 
 async def close_stream(call: Call) -> Reply:
     """End a stream."""
     engine, name = call.service.engine, call.path["name"]
     await engine.submit(name, Close(), actor=call.caller.actor)
-    return reply(await engine.query(name, LiveStream.describe))
+    return reply(await engine.query(name, describe))
 
 
 async def get_state(call: Call) -> Reply:
     """Where a stream stands."""
-    return reply(await call.service.engine.query(call.path["name"], LiveStream.state))
+    return reply(await call.service.engine.query(call.path["name"], state_of))
 
 
 async def get_guarantee(call: Call) -> Reply:
     """What is guaranteed."""
-    return reply(await call.service.engine.query(call.path["name"], LiveStream.report))
+    return reply(await call.service.engine.query(call.path["name"], report_of))
 
 
 async def get_outlook(call: Call) -> Reply:

@@ -25,7 +25,6 @@ from typing import Any
 from fairshield.counts import Counts, Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.periodic import PeriodicPolicy
-from fairshield.service.engine import first_entry
 from fairshield.service.entries import (
     AnyEntry,
     Decided,
@@ -34,8 +33,10 @@ from fairshield.service.entries import (
     Row,
     follows,
 )
-from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream, WindowRow
+from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream
+from fairshield.service.loading import first_entry
 from fairshield.service.policies import Shelf
+from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, open_database
 
 Progress = Callable[[float], None]

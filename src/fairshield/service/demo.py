@@ -26,7 +26,7 @@ from fairshield.periodic import PerpetualShield
 from fairshield.service.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.context import Service
 from fairshield.service.engine import utc_now
-from fairshield.service.live import AnyPolicy, LiveStream
+from fairshield.service.live import AnyPolicy
 from fairshield.service.messages import (
     BatchItem,
     Decision,
@@ -35,6 +35,7 @@ from fairshield.service.messages import (
     StreamRequest,
 )
 from fairshield.service.problems import Refusal
+from fairshield.service.reports import state_of
 from fairshield.spec import DemographicParity, EqualOpportunity
 from fairshield.synthesis import synthesize
 
@@ -158,7 +159,7 @@ class _Feeder:
 
     async def run(self, seed: int) -> None:
         """Make up the past, then decide one person after the other."""
-        state = await self._service.engine.query(self._scenario.name, LiveStream.state)
+        state = await self._service.engine.query(self._scenario.name, state_of)
         people = self._scenario.people(np.random.default_rng([seed, state.decisions]))
         if state.pending is not None:
             await self._observe(state.pending, bool(next(people).outcome))

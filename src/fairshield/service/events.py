@@ -12,10 +12,10 @@ from fairshield.service import views
 from fairshield.service.commands import decision_of
 from fairshield.service.context import Call, Service
 from fairshield.service.http import App
-from fairshield.service.live import LiveStream
 from fairshield.service.messages import Service as ServiceState
 from fairshield.service.messages import Stream, Streams, Update
 from fairshield.service.problems import Refusal
+from fairshield.service.reports import describe
 from fairshield.service.store import Connection
 
 _PACE = 0.4
@@ -36,7 +36,7 @@ async def stream_events(call: Call) -> App:
 
     async def update() -> tuple[str, bytes]:
         nonlocal known
-        stream: Stream = await engine.query(name, LiveStream.describe)
+        stream: Stream = await engine.query(name, describe)
         since = known
 
         def look(connection: Connection) -> Update:
@@ -65,7 +65,7 @@ async def all_events(call: Call) -> App:
     async def update() -> tuple[str, bytes]:
         names = [name for _, name in await engine.read(Connection.streams) if only in (None, name)]
         found = await asyncio.gather(
-            *(engine.query(name, LiveStream.describe) for name in sorted(names)),
+            *(engine.query(name, describe) for name in sorted(names)),
             return_exceptions=True,
         )
         streams = tuple(stream for stream in found if isinstance(stream, Stream))

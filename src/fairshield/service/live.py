@@ -8,8 +8,8 @@ same few methods, so a stream that was loaded is a stream that has been checked.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,15 +36,13 @@ from fairshield.service.entries import (
 from fairshield.service.messages import (
     BatchItem,
     DecisionRequest,
-    GroupState,
-    GuaranteeReport,
     OutcomeRequest,
     OverrideRequest,
-    State,
     Status,
     Stream,
 )
 from fairshield.service.problems import Refusal
+from fairshield.service.snapshots import Snapshot, Tally, WindowRow
 
 AnyPolicy = Policy | PeriodicPolicy
 
@@ -59,59 +57,6 @@ class Author(NamedTuple):
     at: str
     key: str | None = None
     actor: str | None = None
-
-
-class Tally(msgspec.Struct):
-    """What is counted beside the shield, since the beginning of the stream or of its window.
-
-    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted.
-    """
-
-    proposed: list[int]
-    overruled_by_group: list[int]
-    overruled: int = 0
-    cost_paid: float = 0.0
-    window_overruled: int = 0
-    window_cost: float = 0.0
-    completed: int = 0
-    fair: int = 0
-    unshielded_fair: int = 0
-    worst_bias: float = 0.0
-
-    def copy(self) -> Tally:
-        """The same, to be counted on separately."""
-        lists = {"proposed": [*self.proposed], "overruled_by_group": [*self.overruled_by_group]}
-        return msgspec.structs.replace(self, **lists)
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """A stream between two windows: where a replay may begin instead of at entry 0.
-
-    ``shield`` is the state of a periodic shield; a window begins with nothing.
-    """
-
-    seq: int
-    hash: str
-    n: int
-    window: int
-    tally: Tally
-    shield: dict[str, Any] | None = None
-
-
-class WindowRow(NamedTuple):
-    """The end of a window or period; a digest of the log, made again with it."""
-
-    stream: int
-    window: int
-    seq: int
-    n: int
-    at: str
-    fair: bool
-    bias: float | None
-    bias_unshielded: float | None
-    overruled: int
-    cost_paid: float
-    snapshot: bytes
 
 
 class _Made(msgspec.Struct):
@@ -156,9 +101,9 @@ class LiveStream:
         self.length = policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
         self.closed = self.torn = False
         self.ended: list[WindowRow] = []
-        self._index = {group: i for i, group in enumerate(policy.groups)}
+        self.index = {group: i for i, group in enumerate(policy.groups)}
         self._window_log: list[_Made] = []
-        self._described: Stream | None = None
+        self.described: Stream | None = None
         if snapshot is None:
             snapshot = Snapshot(0, hash.hex(), 0, 0, Tally([0, 0], [0, 0]))
         self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
@@ -167,7 +112,7 @@ class LiveStream:
 
     def _restore(self, snapshot: Snapshot) -> None:
         """Shield and counters as they were between two windows."""
-        self._window, self.tally = snapshot.window, snapshot.tally.copy()
+        self.window, self.tally = snapshot.window, snapshot.tally.copy()
         self._fresh = True  # nothing decided yet in the window that begins here
         self.shield: Shield | PeriodicShield
         if isinstance(self.policy, PeriodicPolicy):
@@ -191,7 +136,7 @@ class LiveStream:
             return None if last is None else last * self.length - shield.decided
         if self.created.windows is None:
             return None
-        return (self.created.windows - self._window - 1) * self.length + shield.remaining
+        return (self.created.windows - self.window - 1) * self.length + shield.remaining
 
     @property
     def pending(self) -> int | None:
@@ -340,7 +285,7 @@ class LiveStream:
         return Decided(
             stream=self.name, seq=self.seq + 1, at=by.at, n=self.n, group=group,
             proposed=proposed, cost=cost, accepted=decision.accepted, why=decision.why.value,
-            window=decision.period if self.periodic else self._window,
+            window=decision.period if self.periodic else self.window,
             position=decision.position, guaranteed=decision.guaranteed, key=by.key, size=size,
             actor=by.actor,
         )  # fmt: skip
@@ -390,7 +335,7 @@ class LiveStream:
         """Begin the next window, if none is in progress."""
         shield = self.shield
         if isinstance(shield, Shield) and not shield.remaining and shield.pending is None:
-            self._window, self.shield = self._window + 1, Shield(shield.policy)
+            self.window, self.shield = self.window + 1, Shield(shield.policy)
             self.tally.proposed = [0, 0]
             self._fresh = True
         if self._fresh:
@@ -400,7 +345,7 @@ class LiveStream:
             self._fresh = False
 
     def _count_decision(self, made: _Made) -> None:
-        tally, group = self.tally, self._index[made.group]
+        tally, group = self.tally, self.index[made.group]
         if made.accepted is not made.proposed:
             tally.overruled += 1
             tally.overruled_by_group[group] += 1
@@ -412,7 +357,7 @@ class LiveStream:
 
     def _count_outcome(self, decision: Decision, outcome: bool) -> None:
         if outcome == self.policy.prop.relevant_outcome:
-            self.tally.proposed[self._index[decision.group]] += decision.proposed
+            self.tally.proposed[self.index[decision.group]] += decision.proposed
 
     def _note_end(self, at: str) -> None:
         """Count the window, if the last entry ended it."""
@@ -440,11 +385,11 @@ class LiveStream:
         shield = self.shield
         if isinstance(shield, PeriodicShield):
             return shield.completed
-        return self._window + (not shield.remaining and shield.pending is None)
+        return self.window + (not shield.remaining and shield.pending is None)
 
     def _snapshot(self) -> Snapshot:
         """The stream as it is; only between windows."""
-        shield, tally, window = self.shield, self.tally.copy(), self._window
+        shield, tally, window = self.shield, self.tally.copy(), self.window
         if isinstance(shield, PeriodicShield):
             state = shield.state.to_dict()
             return Snapshot(self.seq, self.hash.hex(), self.n, 0, tally, state)
@@ -472,9 +417,9 @@ class LiveStream:
         self, item: BatchItem | DecisionRequest, *, last: bool
     ) -> tuple[Group, bool, float, bool | None]:
         group = item.group
-        if group not in self._index:
+        if group not in self.index:
             group = declared(group, self.policy.groups)
-            if group not in self._index:
+            if group not in self.index:
                 raise unknown_group(item.group, self.policy.groups)
         outcome = item.outcome if isinstance(item, BatchItem) else None
         if outcome is not None and not self.policy.labelled:
@@ -532,7 +477,7 @@ class LiveStream:
         return Counts(
             {
                 group: (counts[group].seen, start[group].accepted + self.tally.proposed[i])
-                for group, i in self._index.items()
+                for group, i in self.index.items()
             }
         )
 
@@ -544,114 +489,3 @@ class LiveStream:
         if self.finished:
             return "finished"
         return "guaranteed" if self.guaranteed else "at-risk"
-
-    def state(self) -> State:
-        """Where the stream stands; makes the plan of a new period."""
-        tally, shield, prop = self.tally, self.shield, self.policy.prop
-        counts, unshielded = shield.counts, self.unshielded
-        periodic = isinstance(shield, PeriodicShield)
-        return State(
-            seq=self.seq,
-            decisions=self.n,
-            window=shield.completed if isinstance(shield, PeriodicShield) else self._window,
-            position=shield.decided % self.length if periodic else shield.decided,
-            remaining=shield.remaining,
-            groups=tuple(self._group_states(counts, unshielded)),
-            bias=plain_number(prop.bias_of(counts)),
-            bias_unshielded=plain_number(prop.bias_of(unshielded)),
-            holds=prop.holds(counts),
-            guaranteed=self.guaranteed,
-            pending=self.pending,
-            overruled=tally.overruled,
-            cost_paid=tally.cost_paid,
-            windows_completed=tally.completed,
-            windows_fair=tally.fair,
-            windows_unshielded_fair=tally.unshielded_fair,
-            worst_bias=plain_number(tally.worst_bias),
-            receipt=self.hash.hex(),
-        )
-
-    def _group_states(self, counts: Counts, unshielded: Counts) -> Iterable[GroupState]:
-        for group, i in self._index.items():
-            (seen, accepted), proposed = counts[group], unshielded[group].accepted
-            yield GroupState(
-                group=group,
-                seen=seen,
-                accepted=accepted,
-                rate=accepted / seen if seen else None,
-                proposed=proposed,
-                proposed_rate=proposed / seen if seen else None,
-                overruled=self.tally.overruled_by_group[i],
-            )
-
-    def describe(self) -> Stream:
-        """The stream, its settings and its state."""
-        if self._described is None or self._described.state.seq != self.seq:
-            self._described = self._describe()
-        return self._described
-
-    def _describe(self) -> Stream:
-        policy, created = self.policy, self.created
-        return Stream(
-            name=self.name,
-            status=self.status,
-            policy=created.policy,
-            kind=policy.kind if isinstance(policy, PeriodicPolicy) else "window",
-            property=str(policy.prop),
-            limit=plain_number(policy.prop.limit),
-            length=self.length,
-            windows=policy.last if isinstance(policy, PeriodicPolicy) else created.windows,
-            groups=policy.groups,
-            labelled=policy.labelled,
-            human=created.human,
-            created=created.at,
-            closed=self.closed,
-            state=self.state(),
-        )
-
-    def report(self) -> GuaranteeReport:
-        """The guarantee in words."""
-        shield, tally = self.shield, self.tally
-        if isinstance(shield, PeriodicShield):
-            guarantee = shield.guarantee
-            words, data = str(guarantee), guarantee.to_dict()
-            unconditional = guarantee.unconditional
-        else:
-            words, unconditional = self._window_words(shield), True
-            data = {
-                "property": str(self.policy.prop), "horizon": self.length, "window": self._window,
-                "decided": shield.decided, "worst_bias": plain_number(tally.worst_bias),
-            }  # fmt: skip
-        return GuaranteeReport(
-            stream=self.name,
-            status=self.status,
-            words=words,
-            guaranteed=self.guaranteed,
-            unconditional=unconditional,
-            windows_completed=tally.completed,
-            windows_fair=tally.fair,
-            report=data,
-        )
-
-    def _window_words(self, shield: Shield) -> str:
-        prop, tally, left = self.policy.prop, self.tally, shield.remaining
-        if not left and shield.pending is None:
-            verb = "holds" if prop.holds(shield.counts) else "does not hold"
-            promise = f"{prop} {verb} at the end of window {self._window + 1}."
-        elif shield.guaranteed:
-            promise = (
-                f"{prop} is certain to hold at the end of this window of {self.length} decisions, "
-                f"whoever the {left} still to come are."
-            )
-        else:
-            promise = (
-                f"{prop} can no longer be guaranteed for the end of this window, "
-                f"{left} decisions from now."
-            )
-        if not tally.completed:
-            return f"{promise} No window has ended yet."
-        return (
-            f"{promise} {tally.fair} of {tally.completed} windows ended fair; largest bias "
-            f"{tally.worst_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
-            f"{tally.unshielded_fair} would have."
-        )

@@ -16,8 +16,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from fairshield.service.context import Service
-from fairshield.service.live import LiveStream
 from fairshield.service.messages import Stream
+from fairshield.service.reports import describe
 from fairshield.service.store import Connection
 
 
@@ -26,7 +26,7 @@ async def exposition(service: Service) -> tuple[bytes, str]:
     engine = service.engine
     names = [name for _, name in await engine.read(Connection.streams)]
     found = await asyncio.gather(
-        *(engine.query(name, LiveStream.describe) for name in names), return_exceptions=True
+        *(engine.query(name, describe) for name in names), return_exceptions=True
     )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Figures(service, [s for s in found if isinstance(s, Stream)]))

@@ -35,6 +35,7 @@ from fairshield.service.messages import (
     Stream,
 )
 from fairshield.service.problems import KINDS, Refusal
+from fairshield.service.reports import describe, report_of
 from fairshield.service.store import Connection, PolicyRow
 
 COOKIE = "fairshield_key"
@@ -69,7 +70,7 @@ class About:
     def of(cls, live: LiveStream) -> About:
         """What is to be shown of a stream."""
         return cls(
-            live.describe(), live.report(), show.promise(live), live.overridable, views.here(live)
+            describe(live), report_of(live), show.promise(live), live.overridable, views.here(live)
         )
 
 
@@ -96,7 +97,7 @@ async def overview(call: Call) -> Reply:
 
 
 def _card(live: LiveStream) -> tuple[Stream, str]:
-    return live.describe(), show.promise(live)
+    return describe(live), show.promise(live)
 
 
 def _unfinished(connection: Connection) -> list[PolicyRow]:
@@ -204,7 +205,7 @@ async def explanation(call: Call) -> Reply:
     """Why a decision was made."""
     name, n = call.path["name"], call.path["n"]
     engine, shelf = call.service.engine, call.service.shelf
-    stream = await engine.query(name, LiveStream.describe)
+    stream = await engine.query(name, describe)
 
     def look(connection: Connection) -> tuple[Explanation, dict[int, Overridden]]:
         number = _number(connection, name)

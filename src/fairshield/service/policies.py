@@ -23,13 +23,11 @@ from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
 from fairshield.periodic import PeriodicPolicy, load_policy
-from fairshield.periodic.verify import verify_periodic
 from fairshield.service.live import AnyPolicy
 from fairshield.service.problems import Refusal
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
 from fairshield.synthesis.memory import check_memory
-from fairshield.verify import verify
 
 if TYPE_CHECKING:
     from fairshield.service.engine import Engine
@@ -237,6 +235,9 @@ def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
     ArtifactError
         If the policy does not keep what it promises.
     """
+    from fairshield.periodic.verify import verify_periodic
+    from fairshield.verify import verify
+
     if isinstance(policy, PeriodicPolicy):
         if not policy.unconditional:
             policy.check_stored()

@@ -19,12 +19,13 @@ from fairshield.periodic.shield import PeriodicExplanation
 from fairshield.policy import Policy
 from fairshield.runtime.shield import Shield
 from fairshield.service.commands import decision_of
-from fairshield.service.engine import checked_snapshot, first_entry
 from fairshield.service.entries import Decided, Observed, Overridden, Row, entry_of
-from fairshield.service.live import AnyPolicy, LiveStream, Snapshot
+from fairshield.service.live import AnyPolicy, LiveStream
+from fairshield.service.loading import checked_snapshot, first_entry
 from fairshield.service.messages import Explanation, Outlook, Series, WhatIf
 from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.snapshots import Snapshot
 from fairshield.service.store import Connection
 from fairshield.synthesis import cost_to_go
 

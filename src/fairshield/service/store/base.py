@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fairshield.errors import FairshieldError
 from fairshield.service.entries import Row
-from fairshield.service.live import WindowRow
+from fairshield.service.snapshots import WindowRow
 
 
 class StoreError(FairshieldError):

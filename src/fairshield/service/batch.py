@@ -1,0 +1,345 @@
+"""One transaction of the writing thread, and everything that is answered after it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairshield.errors import FairshieldError
+from fairshield.service.entries import Row, entry_of
+from fairshield.service.jobs import Applied, Ask, Job, Loaded, Query, Slot, Write
+from fairshield.service.live import Author, BrokenLogError, LiveStream
+from fairshield.service.problems import Refusal, refusal
+from fairshield.service.snapshots import WindowRow
+from fairshield.service.store import Connection, StoreError
+
+if TYPE_CHECKING:
+    from fairshield.service.engine import Engine
+
+logger = logging.getLogger("fairshield.service")
+
+
+class Batch:
+    """One transaction, and everything that is answered after it."""
+
+    def __init__(self, engine: Engine, jobs: list[Job]) -> None:
+        self.engine, self.jobs = engine, jobs
+        self.answers: list[tuple[asyncio.Future[Any], Any]] = []
+        self.touched: set[str] = set()
+        self._after: list[Callable[[], None]] = []
+        self._rows: list[Row] = []
+        self._windows: list[WindowRow] = []
+        self._asks: list[tuple[Slot, Ask]] = []
+        self._looks: list[tuple[Slot, Query]] = []
+        self._done: list[Applied] = []
+        self._known: dict[tuple[int, str], list[Row]] = {}
+        self._by = engine.now()
+
+    @property
+    def _store(self) -> Connection:
+        assert self.engine.connection is not None
+        return self.engine.connection
+
+    def run(self) -> None:
+        """Sort the jobs, commit what they led to, and make their answers."""
+        for job in self.jobs:
+            match job:
+                case Write():
+                    self._write(job)
+                case Loaded():
+                    self._take_in(job)
+                case Applied():
+                    self._take_back(job)
+                case Ask() | Query():
+                    self._route(job)
+        if self._asks or self._done:
+            self._commit()
+        if self._looks:
+            self._catch_up()
+        for step in self._after:
+            step()
+
+    def futures(self) -> Iterable[asyncio.Future[Any] | None]:
+        """Everybody who would have been answered."""
+        for job in self.jobs:
+            yield job.job.future if isinstance(job, Applied) else job.future
+        for future, _ in self.answers:  # those of requests that had waited for their stream, too
+            yield future
+
+    # Sorting ----------------------------------------------------------------------------------
+
+    def _route(self, job: Ask | Query) -> None:
+        slots = self.engine.slots
+        slot = slots.get(job.stream)
+        if slot is None:
+            slot = slots[job.stream] = Slot(job.stream)
+            self.engine.load(slot)
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+        elif not slot.ready:
+            slot.waiting.append(job)
+        elif isinstance(job, Ask):
+            self._asks.append((slot, job))
+        else:
+            self._looks.append((slot, job))
+
+    def _look(self, slot: Slot, job: Query) -> None:
+        live = slot.live
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+        elif live is None or slot.busy is not None:
+            slot.waiting.append(job)
+        elif not live.planned:
+            self.engine.apply_elsewhere(slot, job, None)
+        else:
+            try:
+                self._answer(job, job.look(live))
+            except Exception as error:
+                self._failed(slot, job, error)
+
+    def _write(self, job: Write) -> None:
+        store = self._store
+        try:
+            store.begin()
+            result = job.write(store)
+            store.commit()
+        except StoreError:
+            raise
+        except FairshieldError as error:
+            store.rollback()
+            result = refusal(error)
+        self._answer(job, result)
+
+    def _take_in(self, job: Loaded) -> None:
+        slot, error = job.slot, job.error
+        if self.engine.slots.get(slot.name) is not slot:
+            return
+        slot.loading = False
+        slot.live = job.live
+        if isinstance(error, Refusal) and error.kind in ("not-found", "unavailable"):
+            del self.engine.slots[slot.name]
+            for waiting in slot.waiting:
+                self._answer(waiting, error)
+        elif error is not None:
+            self._give_up(slot, error)
+        else:
+            self._resume(slot)
+            self.touched.add(slot.name)
+
+    def _give_up(self, slot: Slot, error: Exception) -> None:
+        """Refuse a stream whose log is broken, and only that stream."""
+        # Not what it says, which quotes entries.
+        logger.error("stream %s: its log does not replay (fairshield audit --db)", slot.name)
+        slot.live, slot.broken = None, Refusal("log-broken", str(error))
+        for waiting in slot.waiting:
+            self._answer(waiting, slot.broken)
+        slot.waiting.clear()
+
+    def _resume(self, slot: Slot) -> None:
+        """Take up what has waited for a stream, before anything newer."""
+        self.engine.put_first(slot.waiting)
+        slot.waiting.clear()
+
+    def _take_back(self, job: Applied) -> None:
+        slot = job.slot
+        if self.engine.slots.get(slot.name) is not slot:
+            self._answer(job.job, self.engine.unavailable())
+            return
+        self._done.append(job)
+
+    # The transaction --------------------------------------------------------------------------
+
+    def _commit(self) -> None:
+        store, figures = self._store, self.engine.figures
+        begun = time.perf_counter()
+        store.begin()
+        numbers = {slot.live.number for slot, _ in self._asks if slot.live is not None}
+        numbers |= {done.slot.live.number for done in self._done if done.slot.live is not None}
+        heads = store.lock(sorted(numbers))
+        for done in self._done:
+            self._store_applied(done, heads)
+        self._asks = [(slot, ask) for slot, ask in self._asks if self._caught_up(slot, ask, heads)]
+        self._find_repeats()
+        for slot, ask in self._asks:
+            self._apply(slot, ask)
+        if self._rows:
+            store.append(self._rows)
+            if self._windows:
+                store.put_windows(self._windows)
+            store.commit()
+            figures.commits += 1
+            figures.entries += len(self._rows)
+            seconds = time.perf_counter() - begun
+            figures.commit_seconds += seconds
+            requests = len(self._asks) + len(self._done)
+            self.engine.committed(len(self._rows), requests, seconds)
+        else:
+            store.rollback()
+
+    def _store_applied(self, done: Applied, heads: dict[int, int]) -> None:
+        slot, live = done.slot, done.slot.live
+        assert live is not None
+        slot.busy = None
+        if done.rows and heads.get(live.number, done.rows[0].seq - 1) != done.rows[0].seq - 1:
+            # Another process has added to the stream meanwhile: apply it to what is there now.
+            slot.waiting.appendleft(done.job)
+            self._reload(slot)
+            return
+        if done.error is not None:
+            self._failed(slot, done.job, done.error)
+        elif isinstance(done.job, Query):
+            self._answer(done.job, done.result)
+        else:
+            self._keep(slot, done.job, done.rows)
+        if slot.live is not None:
+            self._after.append(lambda: self._resume(slot))
+
+    def _catch_up(self) -> None:
+        """Read what others have added to streams that are looked at."""
+        heads = self._store.ends({s.live.number for s, _ in self._looks if s.live is not None})
+        for slot, job in self._looks:
+            if self._caught_up(slot, job, heads):
+                self._after.append(partial(self._look, slot, job))
+
+    def _caught_up(self, slot: Slot, job: Ask | Query, heads: dict[int, int]) -> bool:
+        """Whether the stream is as it is on disk, after reading what others have added."""
+        live = slot.live
+        if slot.broken is not None:
+            self._answer(job, slot.broken)
+            return False
+        if live is None or slot.busy is not None:
+            slot.waiting.append(job)
+            return False
+        head = heads.get(live.number, live.seq)
+        if head == live.seq:
+            return True
+        try:
+            if head < live.seq:
+                raise BrokenLogError(
+                    f"the log of stream {live.name!r} ends at entry {head}, but entry {live.seq} "
+                    "has been answered: the database has lost entries"
+                )
+            for row in self._store.entries(live.number, after=live.seq):
+                if live.takes_long():
+                    slot.waiting.append(job)
+                    self._reload(slot)
+                    return False
+                live.replay(row)
+        except BrokenLogError as error:
+            slot.waiting.append(job)
+            self._give_up(slot, error)
+            return False
+        live.ended.clear()
+        self.touched.add(slot.name)
+        return True
+
+    def _find_repeats(self) -> None:
+        keys = [
+            (slot.live.number, ask.key)
+            for slot, ask in self._asks
+            if slot.live is not None and ask.key is not None
+        ]
+        for found, row in self._store.find(keys).items() if keys else ():
+            self._known[found] = [row]
+
+    def _apply(self, slot: Slot, ask: Ask) -> None:
+        live = slot.live
+        if live is None or slot.busy is not None:  # since a request before this one
+            slot.waiting.append(ask)
+            return
+        known = None if ask.key is None else self._known.get((live.number, ask.key))
+        if known is not None:
+            self._repeat(live, ask, known)
+            return
+        by = Author(self._by, ask.key, ask.actor)
+        if live.takes_long(ask.command.decisions):
+            self.engine.apply_elsewhere(slot, ask, by)
+            return
+        try:
+            rows = ask.command.apply(live, by)
+        except Exception as error:
+            self._failed(slot, ask, error)
+            return
+        self._keep(slot, ask, rows)
+
+    def _keep(self, slot: Slot, ask: Ask, rows: list[Row]) -> None:
+        """Store what a command led to, and answer it afterwards."""
+        live = slot.live
+        assert live is not None
+        self._rows += rows
+        self._windows += live.ended
+        live.ended.clear()
+        if ask.key is not None and rows:
+            self._known[live.number, ask.key] = rows
+        if rows:
+            self.touched.add(slot.name)
+        self._after.append(lambda: self._reply(live, ask, rows))
+        if not live.planned:
+            # Before anybody asks: the plan of the next period.
+            self._after.append(lambda: self._look(slot, Query(None, slot.name, _plan)))
+
+    def _reply(self, live: LiveStream, ask: Ask, rows: list[Row]) -> None:
+        try:
+            self._answer(ask, msgspec.json.encode(ask.command.answer(live, rows)))
+        except FairshieldError as error:
+            self._answer(ask, refusal(error))
+
+    def _repeat(self, live: LiveStream, ask: Ask, rows: list[Row]) -> None:
+        """Answer a request that was answered before; refuse another one with its key."""
+        self.engine.figures.repeats += 1
+        first = entry_of(rows[0].line)
+        size = getattr(first, "size", 1)
+        if len(rows) < size:
+            rows = self._store.entries(live.number, after=first.seq - 1, limit=size)
+        if ask.command.repeats(live, [entry_of(row.line) for row in rows]):
+            self._after.append(lambda: self._reply(live, ask, rows))
+            return
+        kind = {"decision": "decided on other people"}.get(
+            _kind(first), f"recorded an {_kind(first)}"
+        )
+        self._answer(
+            ask,
+            Refusal(
+                "key-reused",
+                f"the key {ask.key!r} {kind} before (entry {first.seq} of stream {ask.stream!r})",
+            ),
+        )
+
+    def _failed(self, slot: Slot, job: Ask | Query, error: Exception) -> None:
+        live = slot.live
+        if live is not None and live.torn:
+            self._reload(slot)
+        if isinstance(error, FairshieldError):
+            self._answer(job, refusal(error))
+            return
+        logger.error("stream %s: a request failed", slot.name, exc_info=error)
+        self._answer(job, Refusal("unavailable", f"nothing was recorded: {type(error).__name__}"))
+
+    def _reload(self, slot: Slot) -> None:
+        """Forget what is in memory; read it again once this transaction is over."""
+        slot.live = None
+        slot.loading = True
+        self._after.append(lambda: self.engine.load(slot))
+
+    def _answer(self, job: Job, result: Any) -> None:
+        if job.future is not None:
+            self.answers.append((job.future, result))
+
+
+def _kind(entry: msgspec.Struct) -> str:
+    return str(entry.__struct_config__.tag)
+
+
+def nothing(live: LiveStream) -> None:
+    """Look at a stream only for it to be loaded, or to catch up."""
+
+
+def _plan(live: LiveStream) -> None:
+    """Make the plan of the period that comes next."""
+    _ = live.guaranteed

@@ -1,0 +1,129 @@
+"""What is said of a stream: its state, its settings, its guarantee in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairshield.counts import Counts
+from fairshield.periodic import PeriodicPolicy, PeriodicShield
+from fairshield.runtime.report import plain_number
+from fairshield.runtime.shield import Shield
+from fairshield.service.live import LiveStream
+from fairshield.service.messages import GroupState, GuaranteeReport, State, Stream
+
+
+def state_of(live: LiveStream) -> State:
+    """Where the stream stands; makes the plan of a new period."""
+    tally, shield, prop = live.tally, live.shield, live.policy.prop
+    counts, unshielded = shield.counts, live.unshielded
+    periodic = isinstance(shield, PeriodicShield)
+    return State(
+        seq=live.seq,
+        decisions=live.n,
+        window=shield.completed if isinstance(shield, PeriodicShield) else live.window,
+        position=shield.decided % live.length if periodic else shield.decided,
+        remaining=shield.remaining,
+        groups=tuple(_group_states(live, counts, unshielded)),
+        bias=plain_number(prop.bias_of(counts)),
+        bias_unshielded=plain_number(prop.bias_of(unshielded)),
+        holds=prop.holds(counts),
+        guaranteed=live.guaranteed,
+        pending=live.pending,
+        overruled=tally.overruled,
+        cost_paid=tally.cost_paid,
+        windows_completed=tally.completed,
+        windows_fair=tally.fair,
+        windows_unshielded_fair=tally.unshielded_fair,
+        worst_bias=plain_number(tally.worst_bias),
+        receipt=live.hash.hex(),
+    )
+
+
+def _group_states(live: LiveStream, counts: Counts, unshielded: Counts) -> Iterable[GroupState]:
+    for group, i in live.index.items():
+        (seen, accepted), proposed = counts[group], unshielded[group].accepted
+        yield GroupState(
+            group=group,
+            seen=seen,
+            accepted=accepted,
+            rate=accepted / seen if seen else None,
+            proposed=proposed,
+            proposed_rate=proposed / seen if seen else None,
+            overruled=live.tally.overruled_by_group[i],
+        )
+
+
+def describe(live: LiveStream) -> Stream:
+    """The stream, its settings and its state."""
+    if live.described is None or live.described.state.seq != live.seq:
+        live.described = _describe(live)
+    return live.described
+
+
+def _describe(live: LiveStream) -> Stream:
+    policy, created = live.policy, live.created
+    return Stream(
+        name=live.name,
+        status=live.status,
+        policy=created.policy,
+        kind=policy.kind if isinstance(policy, PeriodicPolicy) else "window",
+        property=str(policy.prop),
+        limit=plain_number(policy.prop.limit),
+        length=live.length,
+        windows=policy.last if isinstance(policy, PeriodicPolicy) else created.windows,
+        groups=policy.groups,
+        labelled=policy.labelled,
+        human=created.human,
+        created=created.at,
+        closed=live.closed,
+        state=state_of(live),
+    )
+
+
+def report_of(live: LiveStream) -> GuaranteeReport:
+    """The guarantee in words."""
+    shield, tally = live.shield, live.tally
+    if isinstance(shield, PeriodicShield):
+        guarantee = shield.guarantee
+        words, data = str(guarantee), guarantee.to_dict()
+        unconditional = guarantee.unconditional
+    else:
+        words, unconditional = _window_words(live, shield), True
+        data = {
+            "property": str(live.policy.prop), "horizon": live.length, "window": live.window,
+            "decided": shield.decided, "worst_bias": plain_number(tally.worst_bias),
+        }  # fmt: skip
+    return GuaranteeReport(
+        stream=live.name,
+        status=live.status,
+        words=words,
+        guaranteed=live.guaranteed,
+        unconditional=unconditional,
+        windows_completed=tally.completed,
+        windows_fair=tally.fair,
+        report=data,
+    )
+
+
+def _window_words(live: LiveStream, shield: Shield) -> str:
+    prop, tally, left = live.policy.prop, live.tally, shield.remaining
+    if not left and shield.pending is None:
+        verb = "holds" if prop.holds(shield.counts) else "does not hold"
+        promise = f"{prop} {verb} at the end of window {live.window + 1}."
+    elif shield.guaranteed:
+        promise = (
+            f"{prop} is certain to hold at the end of this window of {live.length} decisions, "
+            f"whoever the {left} still to come are."
+        )
+    else:
+        promise = (
+            f"{prop} can no longer be guaranteed for the end of this window, "
+            f"{left} decisions from now."
+        )
+    if not tally.completed:
+        return f"{promise} No window has ended yet."
+    return (
+        f"{promise} {tally.fair} of {tally.completed} windows ended fair; largest bias "
+        f"{tally.worst_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
+        f"{tally.unshielded_fair} would have."
+    )
