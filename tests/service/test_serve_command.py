@@ -63,6 +63,12 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert str(path) in said
 
 
+def test_a_postgresql_that_is_not_there() -> None:
+    said = complaint(serve("--db", "postgresql://me:secret@127.0.0.1:9/shields", "--port", "0"))
+    assert "127.0.0.1" in said
+    assert "secret" not in said
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     said = complaint(serve("--db", str(tmp_path / "nowhere" / "x.db"), "--port", "0"))
     assert "nowhere is not a folder" in said

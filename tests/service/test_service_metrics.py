@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
+import apsw
 from hypothesis import given
 from hypothesis import strategies as st
-from live_server import LiveServer, exchange, files, live, raw
+from live_server import (
+    LiveServer,
+    PolicyFile,
+    exchange,
+    files,
+    live,
+    populate,
+    raw,
+    serving,
+    wait_for,
+)
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -88,3 +100,37 @@ def test_buckets_count_what_is_at_most_their_bound(
     assert counts[:-1] == [sum(one <= bound for one in values) for bound in bounds]
     assert counts[-1] == len(values)
     assert histogram.total == sum(values)
+
+
+def test_the_audit_at_the_start_finds_what_loading_a_stream_does_not_see(
+    files: dict[str, PolicyFile], tmp_path: Path
+) -> None:
+    with serving(tmp_path) as server:
+        populate(server, files)
+        people = {"decisions": [{"group": "alpha", "proposed": True}] * 60}
+        request = raw("POST", "/v1/streams/plain/decisions:batch", people, key="many")
+        answer = exchange(server, request)
+        assert answer is not None
+        assert answer.status == 200
+        assert server.stop() == 0
+        database = apsw.Connection(str(server.database))
+        database.execute("DROP TRIGGER entries_stay")
+        # In a window that is long over: a stream is loaded from the end of a later one on.
+        database.execute(
+            "UPDATE entries SET line = replace(line, 'alpha', 'omega') "
+            "WHERE seq = 3 AND stream = (SELECT id FROM streams WHERE name = 'plain')"
+        )
+        database.close()
+        server.start()
+
+        def audited() -> dict[str, float]:
+            samples = scraped(server)["fairshield_audit_findings"].samples
+            found = {sample.labels["stream"]: sample.value for sample in samples}
+            return found if len(found) == 6 else {}
+
+        findings = wait_for(audited, "there is no audit")
+        assert findings.pop("plain") > 0
+        assert set(findings.values()) == {0}
+        assert "stream plain: the audit has" in server.output
+        assert "does not replay" not in server.output
+        assert "omega" not in server.output

@@ -65,13 +65,11 @@ class _Figures(Collector):
             ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
             ("guaranteed", "1: certain to end fair", lambda s: int(s.state.guaranteed)),
         )
-        found = self._service.findings
         audited = GaugeMetricFamily(
             "fairshield_audit_findings", "Of the audit at the start", labels=["stream"]
         )
-        for stream in self._streams:
-            if stream.name in found:
-                audited.add_metric([stream.name], found[stream.name])
+        for name, found in list(self._service.findings.items()):
+            audited.add_metric([name], found)
         yield audited
         for name, text, value in gauges:
             gauge = GaugeMetricFamily(f"fairshield_{name}", text, labels=["stream"])
