@@ -31,6 +31,7 @@ from benchmarks.measure import (
     side_by_side,
 )
 from benchmarks.periodic import certificates, exact_periodic, period_starts, periodic_runs
+from benchmarks.service import durable_decisions, open_streams, postgres_decisions, restart
 from fairshield.simulate import simulate
 from fairshield.synthesis.problem import make_problem
 from fairshield.synthesis.solver import solve
@@ -215,6 +216,10 @@ SECTIONS = (
     periodic_runs,
     certificates,
     start_up,
+    durable_decisions,
+    postgres_decisions,
+    open_streams,
+    restart,
     simulated_runs,
     reproduction,
 )

@@ -108,7 +108,7 @@ class OutlookQuery(Query, frozen=True):
 class SeriesQuery(Query, frozen=True):
     """The last so many decisions, or what came after an entry."""
 
-    last: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
+    last: Annotated[int, msgspec.Meta(ge=1, le=views.MOST_POINTS)] = 2_000
     after: Whole | None = None
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import json
 import logging
+import math
 import tempfile
 import threading
 import time
@@ -19,15 +21,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
 from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.policy import Policy
 from fairshield.service.live import AnyPolicy
 from fairshield.service.problems import Refusal
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
+from fairshield.synthesis import synthesize
 from fairshield.synthesis.memory import check_memory
+from fairshield.verify import Verification
 
 if TYPE_CHECKING:
     from fairshield.service.engine import Engine
@@ -38,6 +45,16 @@ _BETWEEN_NOTES = 0.5
 """Seconds between two notes of the progress of a job."""
 MOST_STATES = 10**11
 """Of a policy that is made for others: some minutes' work."""
+
+
+def keep_what_is_there() -> None:
+    """Leave everything that is in memory now out of later searches for garbage.
+
+    Tables and modules are many objects that stay; to search them each time takes longer than a
+    client should wait.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class Shelf:
@@ -152,6 +169,12 @@ class Workshop:
 
     def _work(self, row: PolicyRow) -> None:
         try:
+            self._make(row)
+        finally:
+            keep_what_is_there()  # the compiler, if this was the first policy
+
+    def _make(self, row: PolicyRow) -> None:
+        try:
             if row.status == "synthesising":
                 row = self._synthesise(row)
             self._note(self._verified(row))
@@ -238,18 +261,45 @@ def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
     from fairshield.periodic.verify import verify_periodic
     from fairshield.verify import verify
 
+    if isinstance(policy, PeriodicPolicy) and policy.unconditional:
+        return _kept(verify_periodic(policy, progress=progress))
     if isinstance(policy, PeriodicPolicy):
-        if not policy.unconditional:
-            policy.check_stored()
-            return f"promises fairness under a condition only ({policy.theorem or 'no theorem'})"
-        found = verify_periodic(policy, progress=progress)
-    elif policy.risk:
+        policy.check_stored()
+        condition = f"promises fairness under a condition only ({policy.theorem or 'no theorem'})"
+        tables = policy.tables
+        return condition if tables is None else f"{verified(tables, progress)}; {condition}"
+    if policy.salvage is not None:
+        _check_made_anew(policy)
         return f"best effort: violated with probability {policy.risk:.3g}, if the input model holds"
-    else:
-        found = verify(policy, progress=progress)
+    return _kept(verify(policy, progress=progress))
+
+
+def _kept(found: Verification) -> str:
     if not found:
         raise ArtifactError(f"the policy does not keep its promise: {found}")
     return str(found)
+
+
+def _check_made_anew(policy: Policy) -> None:
+    """Whether a policy that promises nothing is at least the one of its specification.
+
+    There is no promise to verify, but synthesis makes the same tables every time.
+    """
+    again = synthesize(
+        policy.prop, policy.inputs, horizon=policy.horizon, start=policy.start,
+        checkpoints=policy.checkpoints, further=policy.further, terminal=policy.terminal,
+        spread=policy.spread, best_effort=True,
+    )  # fmt: skip
+    _, ours = again.to_artifact()
+    _, theirs = policy.to_artifact()
+    same = ours.keys() == theirs.keys() and all(
+        np.array_equal(array, theirs[name]) for name, array in ours.items()
+    )
+    if not same or not math.isclose(again.risk, policy.risk, rel_tol=1e-6):
+        raise ArtifactError(
+            "the tables are not what this version of fairshield makes of the policy's "
+            "specification: synthesise it again"
+        )
 
 
 def check_spec(spec: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import ipaddress
 import logging
 import resource
@@ -17,6 +16,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.service.app import create_app
 from fairshield.service.connections import Patience, limited, sweep
 from fairshield.service.context import Limits, Service
+from fairshield.service.policies import keep_what_is_there
 from fairshield.service.store import Database, KeyRow, StoreError
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say so."""
         await super().startup(sockets)
-        # Whatever is there by now stays: without it in every search for garbage, no search takes
-        # long enough for a client to notice.
-        gc.collect()
-        gc.freeze()
+        keep_what_is_there()
         self._listening()
 
     async def on_tick(self, counter: int) -> bool:

@@ -29,7 +29,9 @@ from fairshield.service.snapshots import Snapshot
 from fairshield.service.store import Connection
 from fairshield.synthesis import cost_to_go
 
-_MOST_POINTS = 2_000
+_POINTS = 2_000
+MOST_POINTS = 20_000
+"""Decisions in one answer."""
 
 
 # Bias over time -----------------------------------------------------------------------------
@@ -94,9 +96,9 @@ def series(
     shelf: Shelf,
     *,
     after: int | None = None,
-    last: int = _MOST_POINTS,
+    last: int = _POINTS,
 ) -> Series:
-    """Bias after each of the last decisions, or after each entry since ``after``.
+    """Bias after each of the last decisions, or since entry ``after``, if that is not too long ago.
 
     The first points may lie before what was asked for: counting begins where a window does.
     """
@@ -118,13 +120,13 @@ def series(
 
 
 def _first_of(number: int, connection: Connection, after: int | None, last: int) -> int:
-    if after is not None:
-        return after
+    """The entry before the first point; ``after`` counts only if it is not too long ago."""
     latest = connection.latest(number, limit=1)
-    if not latest or latest[0].n is None or latest[0].n <= last:
-        return 0
-    row = connection.decision(number, latest[0].n - last)
-    return 0 if row is None else row.seq
+    most = last if after is None else MOST_POINTS
+    if not latest or latest[0].n is None or latest[0].n <= most:
+        return after or 0
+    row = connection.decision(number, latest[0].n - most)
+    return max(after or 0, 0 if row is None else row.seq)
 
 
 def _as_series(
