@@ -149,13 +149,6 @@ def test_what_is_there_cannot_be_added_again_and_nothing_of_its_batch_is(
     assert len(store.entries(number)) == 2
 
 
-def test_an_entry_needs_its_stream(store: Connection) -> None:
-    store.begin()
-    with pytest.raises(StoreError):
-        store.append([row(77, 0)])
-    store.rollback()
-
-
 @pytest.mark.parametrize(
     "sql", ["UPDATE entries SET line = '{}'", "DELETE FROM entries", "TRUNCATE entries"]
 )
@@ -258,11 +251,11 @@ def test_access_keys_are_added_listed_and_revoked_once(store: Connection) -> Non
     second = KeyRow("k2", "n", bytes(32), "read", "loans", "2026-02", None)
     store.put_key(second)
     store.put_key(first)
-    assert store.keys() == [first, second]
+    assert store.access_keys() == [first, second]
     assert store.revoke_key("k1", "2027") is True
     assert store.revoke_key("k1", "2028") is False
     assert store.revoke_key("k3", "2028") is False
-    assert store.keys()[0] == first._replace(revoked="2027")
+    assert store.access_keys()[0] == first._replace(revoked="2027")
     with pytest.raises(StoreError):
         store.put_key(second)
 
@@ -292,7 +285,7 @@ def test_an_older_schema_is_brought_up_to_date_with_its_data(database: Database)
     assert store.migrate(migrations) == migrations[1:]
     assert store.entries(number) == [row(number, 0), row(number, 1, 1, "k")]
     assert store.windows(number) == [window(number, 0)]
-    assert store.keys() == []
+    assert store.access_keys() == []
     store.close()
 
 

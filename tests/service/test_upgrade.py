@@ -49,7 +49,7 @@ def test_an_older_database_is_served_with_nothing_lost(old: tuple[Path, Load]) -
     assert answered.items() < load.answered.items()
     check_log(str(path), load)
     connection = SqliteDatabase(path).connect()
-    assert connection.keys() == []
+    assert connection.access_keys() == []
     assert connection.migrate(SqliteDatabase(path).migrations()) == []
     connection.close()
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import tempfile
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +150,6 @@ def serve(
             started=started,
             announce=lambda address: _announce(database.address, address, holder[0]),
         )  # fmt: skip
-    _leave()
 
 
 def _announce(db: str, address: str, service: Service) -> None:
@@ -166,12 +163,3 @@ def _announce(db: str, address: str, service: Service) -> None:
             err=True,
         )
     sys.stdout.flush()
-
-
-def _leave() -> None:
-    """End the process, also if a policy is still being made: the next start goes on with it."""
-    if any(thread.name.startswith("fairshield-") for thread in threading.enumerate()):
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)

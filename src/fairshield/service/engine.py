@@ -144,7 +144,7 @@ class Engine:
         """Run ``look`` on a connection that reads, in another thread."""
         assert self._loop is not None
         if self.status == "recovering":  # what can be read may not be on disk yet
-            raise self.unavailable()
+            raise Refusal("unavailable", f"the store cannot be read: {self.fault}", retry_after=1)
         return await self._loop.run_in_executor(self._readers, self.reading, look)
 
     async def create(self, request: StreamRequest, *, actor: str | None = None) -> bool:
@@ -249,8 +249,9 @@ class Engine:
                     self._open.remove(connection)
                     self._local.connection = None
                 if attempt == 2:
+                    logger.error("the store cannot be read: %s", error)
                     raise Refusal(
-                        "unavailable", f"the store cannot be read: {error}", retry_after=1
+                        "unavailable", "the store cannot be read", retry_after=1
                     ) from error
         raise AssertionError
 
@@ -313,7 +314,7 @@ class Engine:
     def _recover(self, error: Exception, batch: Batch) -> None:
         """Stop answering, forget everything, and begin again from what is on disk."""
         self.figures.failures += 1
-        self.fault = f"the store failed ({error})"
+        self.fault = "the store failed, and is being opened again"
         self.status = "recovering"
         logger.error("the store failed, reading it again: %s", error)
         if self.connection is not None:
@@ -328,7 +329,7 @@ class Engine:
             try:
                 self._open_store()
             except Exception as again:
-                self.fault = f"the store cannot be opened ({again})"
+                logger.warning("the store cannot be opened yet: %s", again)
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 with self._wake:

@@ -1,60 +1,56 @@
 """Policies that the service holds: files by digest, loaded once and shared by their streams.
 
 Only a policy that has been verified decides.  Making and verifying one takes a while: it is a job
-in another thread, noted in the database, and taken up again by the next start if this one ends.
+in another process, noted in the database, and taken up again by the next start if this one ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import hashlib
 import json
 import logging
-import math
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import msgspec
 
 from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
-from fairshield.periodic import PeriodicPolicy, load_policy
-from fairshield.policy import Policy
+from fairshield.periodic import load_policy
 from fairshield.service.live import AnyPolicy
 from fairshield.service.problems import Refusal
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
-from fairshield.synthesis import synthesize
 from fairshield.synthesis.memory import check_memory
-from fairshield.verify import Verification
 
 if TYPE_CHECKING:
     from fairshield.service.engine import Engine
 
 logger = logging.getLogger("fairshield.service")
-Progress = Callable[[float], None]
 _BETWEEN_NOTES = 0.5
 """Seconds between two notes of the progress of a job."""
 MOST_STATES = 10**11
 """Of a policy that is made for others: some minutes' work."""
 
 
-def keep_what_is_there() -> None:
-    """Leave everything that is in memory now out of later searches for garbage.
+class News(msgspec.Struct, omit_defaults=True):
+    """How a job goes: its progress, the policy it has made, and in the end what was found."""
 
-    Tables and modules are many objects that stay; to search them each time takes longer than a
-    client should wait.
-    """
-    gc.collect()
-    gc.freeze()
+    progress: float | None = None
+    digest: str | None = None
+    words: str | None = None
+    verification: str | None = None
+    error: str | None = None
 
 
 class Shelf:
@@ -108,13 +104,14 @@ class _Stopped(Exception):
 
 
 class Workshop:
-    """Makes and verifies policies, one after the other, in a thread of its own."""
+    """Has policies made and verified, one after the other, by processes of their own."""
 
     def __init__(self, engine: Engine, shelf: Shelf) -> None:
         self._engine, self._shelf = engine, shelf
         self._thread = ThreadPoolExecutor(1, "fairshield-policies")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
         """Take up the jobs that an earlier process left."""
@@ -126,6 +123,9 @@ class Workshop:
     def stop(self) -> None:
         """Give up; the next start takes the jobs up again."""
         self._stopping.set()
+        child = self._process
+        if child is not None:
+            child.kill()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def upload(self, content: bytes, now: str) -> tuple[PolicyRow, bool]:
@@ -169,41 +169,66 @@ class Workshop:
 
     def _work(self, row: PolicyRow) -> None:
         try:
-            self._make(row)
-        finally:
-            keep_what_is_there()  # the compiler, if this was the first policy
-
-    def _make(self, row: PolicyRow) -> None:
-        try:
-            if row.status == "synthesising":
-                row = self._synthesise(row)
-            self._note(self._verified(row))
+            with tempfile.TemporaryDirectory() as folder:
+                self._note(self._made(row, Path(folder) / "made.shield"))
         except _Stopped:
-            return
-        except FairshieldError as error:
-            self._refuse(row, str(error))
-        except Exception as error:
+            logger.info("policy %s is left to the next start", row.id)
+        except Exception:
             logger.exception("policy %s could not be made", row.id)
-            self._refuse(row, f"the service failed to make it ({type(error).__name__})")
+            with contextlib.suppress(_Stopped):
+                why = "the service failed to make it, which is in its log"
+                self._note(row._replace(status="refused", error=why))
 
-    def _refuse(self, row: PolicyRow, why: str) -> None:
-        with contextlib.suppress(_Stopped):
-            self._note(row._replace(status="refused", error=why))
+    def _made(self, row: PolicyRow, path: Path) -> PolicyRow:
+        """The row of a policy that has been made and verified, or was refused."""
+        if row.status == "verifying":
+            path.write_bytes(self._content(str(row.digest)))
+        noted = time.monotonic()
+        for news in self._child(path, row.spec if row.status == "synthesising" else None):
+            if news.error is not None:
+                return row._replace(status="refused", error=news.error)
+            if news.verification is not None:
+                return row._replace(status="ready", progress=1.0, verification=news.verification)
+            if news.digest is not None:
+                row = self._keep(row, news, path.read_bytes())
+            elif news.progress is not None and time.monotonic() - noted > _BETWEEN_NOTES:
+                noted = time.monotonic()
+                self._note(row._replace(progress=news.progress))
+        if self._stopping.is_set():
+            raise _Stopped
+        return row._replace(
+            status="refused", error="the process that made it was ended, perhaps for its memory"
+        )
 
-    def _synthesise(self, row: PolicyRow) -> PolicyRow:
-        spec = json.loads(row.spec or "{}")
-        with tempfile.TemporaryDirectory() as folder:
-            path, tell = Path(folder) / "made.shield", self._telling(row)
-            if "periodic" in spec:
-                periodic = parse_periodic(spec)
-                periodic.outlook()
-                policy: AnyPolicy = periodic
-            else:
-                policy = parse_spec(spec).synthesize(progress=tell)
-            digest = policy.save(path)
-            content = path.read_bytes()
+    def _child(self, path: Path, spec: str | None) -> Iterator[News]:
+        """What a process that does the job says."""
+        command = [sys.executable, "-m", "fairshield.service.making", str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            self._process = child
+            try:
+                if self._stopping.is_set():
+                    return
+                assert child.stdin is not None
+                assert child.stdout is not None
+                with contextlib.suppress(BrokenPipeError), child.stdin:
+                    child.stdin.write((spec or "").encode())
+                for line in child.stdout:
+                    yield msgspec.json.decode(line, type=News)
+            finally:
+                self._process = None
+                child.kill()
+
+    def _content(self, digest: str) -> bytes:
+        content = self._engine.reading(lambda connection: connection.artifact(digest))
+        if content is None:
+            raise ArtifactError(f"the database has no policy {digest}")
+        return content
+
+    def _keep(self, row: PolicyRow, news: News, content: bytes) -> PolicyRow:
+        """Store a policy that was made, to be verified."""
+        digest = str(news.digest)
         made = row._replace(
-            status="verifying", progress=0.0, digest=digest, words=str(policy), size=len(content)
+            status="verifying", progress=0.0, digest=digest, words=news.words, size=len(content)
         )
 
         def keep(connection: Connection) -> None:
@@ -212,27 +237,6 @@ class Workshop:
 
         self._write(keep)
         return made
-
-    def _verified(self, row: PolicyRow) -> PolicyRow:
-        assert row.digest is not None
-        digest = row.digest
-        policy = self._engine.reading(lambda connection: self._shelf.policy(digest, connection))
-        return row._replace(
-            status="ready", progress=1.0, verification=verified(policy, self._telling(row))
-        )
-
-    def _telling(self, row: PolicyRow) -> Progress:
-        last = time.monotonic()
-
-        def tell(share: float) -> None:
-            nonlocal last
-            if self._stopping.is_set():
-                raise _Stopped
-            if time.monotonic() - last > _BETWEEN_NOTES:
-                last = time.monotonic()
-                self._note(row._replace(progress=share))
-
-        return tell
 
     def _note(self, row: PolicyRow) -> None:
         self._write(lambda connection: connection.put_policy(row))
@@ -248,58 +252,6 @@ class Workshop:
                     raise
                 self._stopping.wait(_BETWEEN_NOTES)  # the store will work again
         raise _Stopped
-
-
-def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
-    """What a verification found, in words.
-
-    Raises
-    ------
-    ArtifactError
-        If the policy does not keep what it promises.
-    """
-    from fairshield.periodic.verify import verify_periodic
-    from fairshield.verify import verify
-
-    if isinstance(policy, PeriodicPolicy) and policy.unconditional:
-        return _kept(verify_periodic(policy, progress=progress))
-    if isinstance(policy, PeriodicPolicy):
-        policy.check_stored()
-        condition = f"promises fairness under a condition only ({policy.theorem or 'no theorem'})"
-        tables = policy.tables
-        return condition if tables is None else f"{verified(tables, progress)}; {condition}"
-    if policy.salvage is not None:
-        _check_made_anew(policy)
-        return f"best effort: violated with probability {policy.risk:.3g}, if the input model holds"
-    return _kept(verify(policy, progress=progress))
-
-
-def _kept(found: Verification) -> str:
-    if not found:
-        raise ArtifactError(f"the policy does not keep its promise: {found}")
-    return str(found)
-
-
-def _check_made_anew(policy: Policy) -> None:
-    """Whether a policy that promises nothing is at least the one of its specification.
-
-    There is no promise to verify, but synthesis makes the same tables every time.
-    """
-    again = synthesize(
-        policy.prop, policy.inputs, horizon=policy.horizon, start=policy.start,
-        checkpoints=policy.checkpoints, further=policy.further, terminal=policy.terminal,
-        spread=policy.spread, best_effort=True,
-    )  # fmt: skip
-    _, ours = again.to_artifact()
-    _, theirs = policy.to_artifact()
-    same = ours.keys() == theirs.keys() and all(
-        np.array_equal(array, theirs[name]) for name, array in ours.items()
-    )
-    if not same or not math.isclose(again.risk, policy.risk, rel_tol=1e-6):
-        raise ArtifactError(
-            "the tables are not what this version of fairshield makes of the policy's "
-            "specification: synthesise it again"
-        )
 
 
 def check_spec(spec: Mapping[str, Any]) -> None:
