@@ -9,7 +9,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check reproduce bench lock clean
+.PHONY: help demo serve test check reproduce bench lock clean
 
 help:  ## Show this list
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
@@ -17,6 +17,9 @@ help:  ## Show this list
 
 demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 	@$(BIN)/fairshield demo $(ARGS)
+
+serve: $(VENV)/.installed-service  ## Install, then serve a dashboard fed by a biased classifier
+	@$(BIN)/fairshield serve --demo $(ARGS)
 
 test: $(VENV)/.installed-dev  ## Run the tests and doctests
 	$(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
@@ -56,10 +59,15 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/pip
 	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[cli,plot]'
 	@touch $@
 
+$(VENV)/.installed-service: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing fairshield[service,client] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[service,client]'
+	@touch $@
+
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing fairshield[dev] into $(VENV) ..."
 	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.installed-demo
+	@touch $@ $(VENV)/.installed-demo $(VENV)/.installed-service
 
 # pip is the last thing venv writes: where it stands, the environment is complete.
 $(BIN)/pip:
