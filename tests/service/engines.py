@@ -25,9 +25,9 @@ from fairshield.service.messages import (
     OverrideRequest,
     StreamRequest,
 )
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
 from fairshield.service.reports import state_of
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import Database, open_database
 
 Policy = fs.Policy | fs.periodic.PeriodicPolicy

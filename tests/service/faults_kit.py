@@ -30,8 +30,8 @@ from fairshield.service.audit import DatabaseAudit, audit_database, open_for_rea
 from fairshield.service.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.engine import Engine
 from fairshield.service.messages import BatchItem, DecisionRequest, OutcomeRequest, StreamRequest
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import open_database
 
 STREAMS = {"loans": "window", "hiring": "labelled", "credit": "perpetual"}

@@ -16,8 +16,8 @@ import msgspec
 from engines import fixed_clock, one
 
 from fairshield.service.engine import Engine
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import open_database
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from faults_kit import Load, check_log, prepare, send
 
 from fairshield.service.engine import Engine
-from fairshield.service.policies import Shelf
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import SqliteDatabase
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from faults_kit import Asked, Killable, Load, check_log, prepare
 
 from fairshield.service.engine import Engine
-from fairshield.service.policies import Shelf
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import open_database
 
 KILLS = 100

@@ -13,8 +13,8 @@ from faults_kit import Load, check_log, prepare, send
 from faulty_disk import Disk, DiskFile, Loss
 
 from fairshield.service.engine import Engine
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import SqliteDatabase, StoreError
 from fairshield.service.store.sqlite import SqliteConnection
 

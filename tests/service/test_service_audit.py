@@ -32,7 +32,7 @@ from fairshield.service.messages import (
     OverrideRequest,
     StreamRequest,
 )
-from fairshield.service.policies import Shelf
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import SqliteDatabase
 
 

@@ -12,7 +12,7 @@ import pytest
 from faults_kit import Load, audited, check_log, prepare, send
 
 from fairshield.service.engine import Engine
-from fairshield.service.policies import Shelf
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import SqliteDatabase, StoreError
 from fairshield.service.store.base import Migration
 

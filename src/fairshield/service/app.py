@@ -47,8 +47,9 @@ from fairshield.service.messages import Health
 from fairshield.service.metrics import exposition
 from fairshield.service.openapi import document
 from fairshield.service.pages import COOKIE, PAGES, Page, ask_for_key, failed
-from fairshield.service.policies import Shelf, Workshop
+from fairshield.service.policies import Workshop
 from fairshield.service.problems import Refusal, refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import Connection, Database
 
 if TYPE_CHECKING:

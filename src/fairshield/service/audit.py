@@ -35,7 +35,7 @@ from fairshield.service.entries import (
 )
 from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream
 from fairshield.service.loading import first_entry
-from fairshield.service.policies import Shelf
+from fairshield.service.shelf import Shelf
 from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, open_database
 

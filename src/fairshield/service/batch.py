@@ -5,30 +5,42 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
 from fairshield.errors import FairshieldError
 from fairshield.service.entries import Row, entry_of
-from fairshield.service.jobs import Applied, Ask, Job, Loaded, Query, Slot, Write
+from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Write
 from fairshield.service.live import Author, BrokenLogError, LiveStream
 from fairshield.service.problems import Refusal, refusal
 from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, StoreError
 
-if TYPE_CHECKING:
-    from fairshield.service.engine import Engine
-
 logger = logging.getLogger("fairshield.service")
+
+
+class Desk(Protocol):
+    """What the engine lends to a batch."""
+
+    slots: dict[str, Slot]
+    connection: Connection | None
+    figures: Figures
+    committed: Callable[[int, int, float], None]
+
+    def now(self) -> str: ...
+    def load(self, slot: Slot) -> None: ...
+    def apply_elsewhere(self, slot: Slot, job: Ask | Query, by: Author | None) -> None: ...
+    def put_first(self, jobs: Sequence[Job]) -> None: ...
+    def unavailable(self) -> Refusal: ...
 
 
 class Batch:
     """One transaction, and everything that is answered after it."""
 
-    def __init__(self, engine: Engine, jobs: list[Job]) -> None:
+    def __init__(self, engine: Desk, jobs: list[Job]) -> None:
         self.engine, self.jobs = engine, jobs
         self.answers: list[tuple[asyncio.Future[Any], Any]] = []
         self.touched: set[str] = set()

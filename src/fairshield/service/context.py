@@ -14,7 +14,8 @@ from typing import Any
 from fairshield.service.access import Access, Caller, RateLimit
 from fairshield.service.engine import Engine
 from fairshield.service.http import Scope
-from fairshield.service.policies import Shelf, Workshop
+from fairshield.service.policies import Workshop
+from fairshield.service.shelf import Shelf
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,8 @@ from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, S
 from fairshield.service.live import Author, LiveStream
 from fairshield.service.loading import create_stream, load_stream
 from fairshield.service.messages import StreamRequest
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import Connection, Database, StoreError
 
 T = TypeVar("T")

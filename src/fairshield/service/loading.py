@@ -7,8 +7,8 @@ import msgspec
 from fairshield.policy import Policy
 from fairshield.service.entries import BEGINNING, Created, chained, entry_of
 from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.snapshots import Snapshot, WindowRow
 from fairshield.service.store import Connection
 

@@ -5,7 +5,7 @@ anywhere: what goes wrong here ends this process, not the service.
 
 ``python -m fairshield.service.making FILE`` reads a specification from standard input, if there is
 one, and writes the policy to FILE; without one FILE is there.  It verifies FILE and says on
-standard output how it goes, one :class:`~fairshield.service.policies.News` in
+standard output how it goes, one :class:`~fairshield.service.news.News` in
 JSON a line.
 """
 
@@ -27,7 +27,7 @@ from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.periodic.verify import verify_periodic
 from fairshield.policy import Policy
 from fairshield.service.live import AnyPolicy
-from fairshield.service.policies import News
+from fairshield.service.news import News
 from fairshield.specfile import parse_periodic, parse_spec
 from fairshield.synthesis import synthesize
 from fairshield.verify import Verification, verify

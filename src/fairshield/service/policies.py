@@ -1,4 +1,4 @@
-"""Policies that the service holds: files by digest, loaded once and shared by their streams.
+"""Policies that the service takes in, or has made.
 
 Only a policy that has been verified decides.  Making and verifying one takes a while: it is a job
 in another process, noted in the database, and taken up again by the next start if this one ends.
@@ -19,84 +19,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
-from fairshield.periodic import load_policy
-from fairshield.service.live import AnyPolicy
+from fairshield.service.engine import Engine
+from fairshield.service.news import News
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
 from fairshield.synthesis.memory import check_memory
-
-if TYPE_CHECKING:
-    from fairshield.service.engine import Engine
 
 logger = logging.getLogger("fairshield.service")
 _BETWEEN_NOTES = 0.5
 """Seconds between two notes of the progress of a job."""
 MOST_STATES = 10**11
 """Of a policy that is made for others: some minutes' work."""
-
-
-class News(msgspec.Struct, omit_defaults=True):
-    """How a job goes: its progress, the policy it has made, and in the end what was found."""
-
-    progress: float | None = None
-    digest: str | None = None
-    words: str | None = None
-    verification: str | None = None
-    error: str | None = None
-
-
-class Shelf:
-    """Policies in use; their files lie in ``folder``, so that tables are mapped, not read.
-
-    The database has every file; what is in the folder can be made again from it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._loaded: dict[str, AnyPolicy] = {}
-        self._lock = threading.Lock()
-
-    def policy(self, digest: str, connection: Connection) -> AnyPolicy:
-        """The policy with this digest."""
-        with self._lock:
-            if digest not in self._loaded:
-                content = connection.artifact(digest)
-                if content is None:
-                    raise ArtifactError(f"the database has no policy {digest}")
-                found, policy = self.read(content)
-                if found != digest:
-                    raise ArtifactError(f"the policy filed under {digest} has digest {found}")
-                self._loaded[digest] = policy
-            return self._loaded[digest]
-
-    def read(self, content: bytes) -> tuple[str, AnyPolicy]:
-        """Digest and policy of a file's content, of which digest, format and tables are checked.
-
-        The file is named by a hash of its content, whatever the content says of itself.
-        """
-        path = self._folder / f"{hashlib.sha256(content).hexdigest()}.shield"
-        if not path.exists():
-            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as part:
-                part.write(content)
-            Path(part.name).replace(path)
-        try:
-            return digest_of(path), load_policy(path)
-        except ArtifactError as error:
-            path.unlink(missing_ok=True)
-            raise ArtifactError(str(error).replace(str(path), "the policy file")) from None
-        except Exception as error:  # a header can lie in ways that nobody has thought of
-            path.unlink(missing_ok=True)
-            raise ArtifactError(
-                f"the policy file is not understood ({type(error).__name__}): synthesise it again"
-            ) from None
 
 
 class _Stopped(Exception):

@@ -23,8 +23,8 @@ from fairshield.service.entries import Decided, Observed, Overridden, Row, entry
 from fairshield.service.live import AnyPolicy, LiveStream
 from fairshield.service.loading import checked_snapshot, first_entry
 from fairshield.service.messages import Explanation, Outlook, Series, WhatIf
-from fairshield.service.policies import Shelf
 from fairshield.service.problems import Refusal
+from fairshield.service.shelf import Shelf
 from fairshield.service.snapshots import Snapshot
 from fairshield.service.store import Connection
 from fairshield.synthesis import cost_to_go
