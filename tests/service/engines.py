@@ -84,7 +84,7 @@ async def opened(
 ) -> AsyncIterator[Engine]:
     """A running engine that holds all artefacts, with these streams (:func:`stream`) in it."""
     database = open_database(store) if isinstance(store, str) else store
-    engine = Engine(database, Shelf(artifacts.folder / "shelf"), clock=clock)
+    engine = Engine(database, Shelf(), clock=clock)
     await engine.start()
     try:
         for name, digest in artifacts.digests.items():

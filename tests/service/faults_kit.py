@@ -172,8 +172,8 @@ async def send(engine: Engine, load: Load, asked: Iterable[Asked]) -> list[Refus
 
 def audited(address: str, names: Iterable[str] = (), **options: Any) -> DatabaseAudit:
     """What a full audit says."""
-    with open_for_reading(address) as connection, tempfile.TemporaryDirectory() as folder:
-        return audit_database(connection, Shelf(Path(folder)), names, **options)
+    with open_for_reading(address) as connection:
+        return audit_database(connection, Shelf(), names, **options)
 
 
 def check_log(address: str, load: Load) -> None:
@@ -270,7 +270,7 @@ def wait_for_orders() -> None:
 
 async def serve(address: str, folder: str, socket: str) -> None:
     """Answer requests from a socket with an engine."""
-    engine = Engine(open_database(address, serving=True), Shelf(Path(folder)))
+    engine = Engine(open_database(address, serving=True), Shelf())
     await engine.start()
     connection, tasks = Client(socket, "AF_UNIX"), set()
 

@@ -9,7 +9,6 @@ import asyncio
 import json
 import random
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -46,7 +45,7 @@ async def decide(engine: Engine, stream: str, name: str, ended: asyncio.Event) -
 
 
 async def main(address: str, shelf: str, number: str, *streams: str) -> None:
-    engine = Engine(open_database(address), Shelf(Path(shelf)), clock=fixed_clock)
+    engine = Engine(open_database(address), Shelf(), clock=fixed_clock)
     await engine.start()
     ended = asyncio.Event()
     callers = [

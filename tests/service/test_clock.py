@@ -32,7 +32,7 @@ async def run(path: Path, clocks: list[Callable[[], datetime]]) -> Load:
     """The same load whatever the clocks say; the service is started anew for each of them."""
     load = Load(random.Random(6), depth=3)
     for clock in clocks:
-        engine = Engine(SqliteDatabase(path), Shelf(path.parent), clock=clock)
+        engine = Engine(SqliteDatabase(path), Shelf(), clock=clock)
         await engine.start()
         await prepare(engine)
         for asked in [load.again(50), *([None] * 30)]:

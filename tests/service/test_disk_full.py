@@ -74,7 +74,7 @@ async def fill_up(disk: Disk, database: Counting, shelf: Shelf, load: Load) -> N
 def test_a_full_disk_is_refused_and_survived(disk: Disk, tmp_path: Path) -> None:
     path, load = tmp_path / "shield.db", Load(random.Random(3))
     database = Counting(path, serving=True, vfs=disk.name)
-    asyncio.run(fill_up(disk, database, Shelf(tmp_path), load))
+    asyncio.run(fill_up(disk, database, Shelf(), load))
     check_log(str(path), load)
 
 
@@ -111,5 +111,5 @@ async def fail_syncs(disk: Disk, database: Counting, shelf: Shelf, load: Load) -
 def test_a_failed_sync_is_never_tried_again_on_its_connection(disk: Disk, tmp_path: Path) -> None:
     path, load = tmp_path / "shield.db", Load(random.Random(4))
     database = Counting(path, serving=True, vfs=disk.name)
-    asyncio.run(fail_syncs(disk, database, Shelf(tmp_path), load))
+    asyncio.run(fail_syncs(disk, database, Shelf(), load))
     check_log(str(path), load)

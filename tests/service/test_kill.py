@@ -30,7 +30,7 @@ def killable(address: str, tmp_path: Path) -> Iterator[Killable]:
 
 
 async def set_up(address: str, folder: Path) -> None:
-    engine = Engine(open_database(address), Shelf(folder))
+    engine = Engine(open_database(address), Shelf())
     await engine.start()
     await prepare(engine)
     await engine.stop()

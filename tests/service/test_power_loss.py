@@ -42,7 +42,7 @@ async def serve_until_the_cut(disk: Disk, path: Path, shelf: Shelf, load: Load) 
 def survive_cuts(folder: Path, *, cuts: int, seed: int) -> tuple[Load, Path]:
     """Cut the power again and again; the load, and the folder of what is left."""
     rng = random.Random(seed)
-    load, shelf, now = Load(rng), Shelf(folder), folder / "0"
+    load, shelf, now = Load(rng), Shelf(), folder / "0"
     now.mkdir()
     for i in range(1, cuts + 1):
         disk = Disk(cut_at=int(10 ** rng.uniform(0, 2.9)))
@@ -67,7 +67,7 @@ async def finish(path: Path, shelf: Shelf, load: Load) -> None:
 
 def test_what_was_answered_survives_every_power_cut(tmp_path: Path) -> None:
     load, folder = survive_cuts(tmp_path, cuts=CUTS, seed=1)
-    asyncio.run(finish(folder / "shield.db", Shelf(tmp_path), load))
+    asyncio.run(finish(folder / "shield.db", Shelf(), load))
     assert len(load.answered) > 5 * CUTS
     check_log(str(folder / "shield.db"), load)
 
@@ -120,7 +120,7 @@ async def ask_again(disk: Disk, path: Path, shelf: Shelf, load: Load) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_an_answer_after_a_failed_sync_survives_a_power_cut(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    load, shelf, disk = Load(rng), Shelf(tmp_path), Disk()
+    load, shelf, disk = Load(rng), Shelf(), Disk()
     (before := tmp_path / "before").mkdir()
     asyncio.run(fail_a_sync(disk, before / "shield.db", shelf, load))
     asyncio.run(ask_again(disk, before / "shield.db", shelf, load))

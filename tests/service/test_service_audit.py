@@ -37,7 +37,7 @@ from fairshield.service.store import SqliteDatabase
 
 
 async def fill(path: Path) -> None:
-    engine = Engine(SqliteDatabase(path), Shelf(path.parent))
+    engine = Engine(SqliteDatabase(path), Shelf())
     await engine.start()
     await prepare(engine)
     load = Load(random.Random(1))
@@ -328,7 +328,7 @@ def test_fairness_is_counted_without_the_shield(
 
 
 async def follow_proposals(path: Path) -> None:
-    engine = Engine(SqliteDatabase(path), Shelf(path.parent))
+    engine = Engine(SqliteDatabase(path), Shelf())
     await engine.start()
     await prepare(engine, ["loans"])
     for i in range(10):
@@ -338,7 +338,7 @@ async def follow_proposals(path: Path) -> None:
 
 def test_a_stream_is_audited_beside_other_work_until_told_to_stop(filled: Path) -> None:
     database = SqliteDatabase(filled, read_only=True)
-    connection, shelf, stop = database.connect(), Shelf(filled.parent), threading.Event()
+    connection, shelf, stop = database.connect(), Shelf(), threading.Event()
     whole = audit.audit_stream(connection, shelf, "credit", stop)
     assert whole.finished
     assert whole == audited(str(filled), ["credit"]).streams[0]
@@ -351,7 +351,7 @@ def test_a_stream_is_audited_beside_other_work_until_told_to_stop(filled: Path) 
 
 
 async def audit_while_serving(path: Path) -> list[tuple[str, ...]]:
-    engine = Engine(SqliteDatabase(path, serving=True), Shelf(path.parent))
+    engine = Engine(SqliteDatabase(path, serving=True), Shelf())
     await engine.start()
     await prepare(engine)
     await engine.create(StreamRequest("people", policies()["window"][0], human=True))

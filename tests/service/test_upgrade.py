@@ -25,7 +25,7 @@ class Older(SqliteDatabase):
 
 
 async def serve(database: SqliteDatabase, load: Load, rounds: int) -> None:
-    engine = Engine(database, Shelf(database.path.parent))
+    engine = Engine(database, Shelf())
     await engine.start()
     await prepare(engine)
     assert await send(engine, load, load.again()) == []

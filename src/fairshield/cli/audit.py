@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -192,11 +191,10 @@ def _audit_database(
             raise InvalidValueError(f"two receipts are expected of entry {seq} of {stream!r}")
     with (
         service.open_for_reading(address) as connection,
-        tempfile.TemporaryDirectory() as folder,
         progress_bar("Audit") as progress,
     ):
         found = service.audit_database(
-            connection, service.Shelf(Path(folder)), names, expected=expected, progress=progress
+            connection, service.Shelf(), names, expected=expected, progress=progress
         )
     if as_json:
         print_json(found.to_dict())

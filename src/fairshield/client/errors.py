@@ -11,7 +11,6 @@ from fairshield.errors import (
     FairshieldError,
     InfeasibleError,
     InvalidValueError,
-    MemoryLimitError,
     OutcomePendingError,
     UnexpectedOutcomeError,
     UnknownGroupError,
@@ -124,6 +123,10 @@ class NotOverridableError(ServiceError):
     """The decision is not one that a person may still change."""
 
 
+class InternalError(ServiceError):
+    """The service made a mistake; the same request would meet it again."""
+
+
 class LogBrokenError(ServiceError):
     """The log of the stream does not replay; the service does not use it any more."""
 
@@ -135,7 +138,7 @@ class NameTakenError(ServiceError):
     """A stream of this name has other settings."""
 
 
-class TooCostlyError(ServiceError, MemoryLimitError):
+class TooCostlyError(ServiceError):
     """The policy would take the service too long, or too much memory, to make."""
 
 
@@ -186,6 +189,7 @@ BY_KIND: dict[str, type[ServiceError]] = {
     "headers-too-large": HeadersTooLargeError,
     "unsupported-media-type": UnsupportedMediaTypeError,
     "too-many-requests": TooManyRequestsError,
+    "internal": InternalError,
     "log-broken": LogBrokenError,
     "unavailable": UnavailableError,
 }

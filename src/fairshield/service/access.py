@@ -74,10 +74,11 @@ class Access:
         """Whether a key must be shown."""
         return self._required
 
-    @property
-    def count(self) -> int:
-        """Keys in force."""
-        return len(self._keys)
+    def in_force(self, caller: Caller) -> bool:
+        """Whether what was allowed to a caller still is."""
+        if caller.actor is None:
+            return not self._required
+        return caller.actor in self._keys
 
     def caller(self, token: str | None) -> Caller:
         """Who shows this token."""

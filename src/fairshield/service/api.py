@@ -253,7 +253,7 @@ async def get_outlook(call: Call) -> Reply:
     at, groups = await engine.query(
         call.path["name"], lambda live: (views.here(live), live.policy.groups)
     )
-    return reply(await engine.read(lambda _: views.outlook(at, query.cost, groups)))
+    return reply(await engine.think(lambda _: views.outlook(at, query.cost, groups)))
 
 
 # The log ------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ async def explain_decision(call: Call) -> Reply:
     """Why a decision was made."""
     number, n, shelf = await stream_number(call), call.path["n"], call.service.shelf
     return reply(
-        await call.service.engine.read(
+        await call.service.engine.think(
             lambda connection: views.explanation(number, n, connection, shelf)
         )
     )
@@ -341,6 +341,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+_FORMULA = frozenset("=+-@\t\r")
+
+
 async def export_csv(call: Call) -> App:
     """The log as a table, with the receipt of every entry."""
     pages = _pages(call, await stream_number(call))
@@ -357,14 +360,18 @@ def _as_csv(rows: list[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text)
     for row in rows:
-        fields = {"guaranteed": True} if row.n is not None else {}
-        fields |= msgspec.json.decode(row.line) | {"receipt": row.hash.hex()}
+        fields = msgspec.json.decode(row.line) | {"receipt": row.hash.hex()}
+        if fields["kind"] in ("decision", "override"):
+            fields.setdefault("guaranteed", True)
         writer.writerow([_cell(fields.get(column)) for column in _COLUMNS])
     return text.getvalue().encode()
 
 
 def _cell(value: Any) -> Any:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
+    """A value as a spreadsheet is to show it: text that looks like a formula is not to be one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
 
 
 async def _pages(call: Call, number: int) -> AsyncIterator[list[Row]]:

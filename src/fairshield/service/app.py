@@ -9,11 +9,10 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
-import tempfile
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -58,6 +57,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fairshield.service")
 _KEYS_EVERY = 1.0
 """Seconds after which a key that was created or revoked is seen to be."""
+_NAMED = re.compile(r"[A-Za-z0-9._-]{1,80}\Z")
+"""What streams and policies may be called."""
 _ONCE = frozenset(
     {b"host", b"authorization", b"idempotency-key", b"content-type", b"origin", b"last-event-id"}
 )
@@ -94,33 +95,32 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with tempfile.TemporaryDirectory(prefix="fairshield-") as folder:
-            shelf = Shelf(Path(folder))
-            engine = Engine(database, shelf)
-            await engine.start()
-            service = Service(
-                engine=engine, shelf=shelf, workshop=Workshop(engine, shelf), limits=limits,
-                access=Access(await engine.read(Connection.access_keys), required=not local),
-                rate=RateLimit(limits.rate), demo=demo,
-            )  # fmt: skip
-            engine.committed = _noting(service, tracing)
-            await service.workshop.start()
-            holder["service"] = app.state.service = service
-            watching = asyncio.create_task(_watch_keys(service))
-            auditing = threading.Thread(target=_audit, args=(service,), name="fairshield-audit")
-            auditing.start()
-            ending = started(service) if started is not None else None
-            try:
-                yield
-            finally:
-                service.stopping.set()
-                service.ended.set()
-                watching.cancel()
-                await asyncio.to_thread(auditing.join)
-                if ending is not None:
-                    await ending()
-                service.workshop.stop()
-                await engine.stop()
+        shelf = Shelf()
+        engine = Engine(database, shelf)
+        await engine.start()
+        service = Service(
+            engine=engine, shelf=shelf, workshop=Workshop(engine, shelf), limits=limits,
+            access=Access(await engine.read(Connection.access_keys), required=not local),
+            rate=RateLimit(limits.rate), demo=demo,
+        )  # fmt: skip
+        engine.committed = _noting(service, tracing)
+        await service.workshop.start()
+        holder["service"] = app.state.service = service
+        watching = asyncio.create_task(_watch_keys(service))
+        auditing = threading.Thread(target=_audit, args=(service,), name="fairshield-audit")
+        auditing.start()
+        ending = started(service) if started is not None else None
+        try:
+            yield
+        finally:
+            service.stopping.set()
+            service.ended.set()
+            watching.cancel()
+            await asyncio.to_thread(auditing.join)
+            if ending is not None:
+                await ending()
+            service.workshop.stop()
+            await engine.stop()
 
     def service() -> Service:
         return holder["service"]
@@ -134,12 +134,11 @@ def create_app(
 
 def _noting(service: Service, tracing: Tracing | None) -> Callable[[int, int, float], None]:
     """What is done after every commit."""
-    if tracing is None:
-        return service.commits.add
 
     def noting(entries: int, requests: int, seconds: float) -> None:
-        service.commits.add(entries, requests, seconds)
-        tracing.committed(entries, requests, seconds)
+        service.commits.add(entries, seconds)
+        if tracing is not None:
+            tracing.committed(entries, requests, seconds)
 
     return noting
 
@@ -170,7 +169,7 @@ def _bare(app: Starlette) -> App:
                 why = Refusal("unavailable", "the service is stopping", retry_after=1)
             else:
                 logger.exception("a request failed")
-                why = Refusal("unavailable", "the service made a mistake, which is in its log")
+                why = Refusal("internal", "the service made a mistake, which is in its log")
             await problem(why, scope["path"])(scope, receive, send)
 
     return serve
@@ -217,10 +216,10 @@ def routes_of(service: Callable[[], Service]) -> list[BaseRoute]:
 class _Dispatch:
     """The methods of one path."""
 
-    def __init__(self, path: str, by_method: dict[str, App]) -> None:
+    def __init__(self, path: str, by_method: dict[str, App], *, endless: bool = False) -> None:
         self.path = path
         self._by_method = dict(by_method)
-        if "GET" in by_method:
+        if "GET" in by_method and not endless:
             self._by_method["HEAD"] = by_method["GET"]
         self._allow = ", ".join(sorted(self._by_method)).encode()
 
@@ -234,10 +233,11 @@ class _Dispatch:
 
 def _api_routes(service: Callable[[], Service]) -> Iterable[Route]:
     by_path: dict[str, dict[str, App]] = {}
+    endless = {e.path for e in ENDPOINTS if e.content_type == "text/event-stream"}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = _Api(endpoint, service)
     for path, methods in by_path.items():
-        yield Route(path, _Dispatch(path, methods))
+        yield Route(path, _Dispatch(path, methods, endless=path in endless))
 
 
 def _page_routes(service: Callable[[], Service]) -> Iterable[Route]:
@@ -264,7 +264,9 @@ def _plain_routes(service: Callable[[], Service]) -> Iterable[Route]:
 
     async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            caller_of(scope, headers_of(scope), service()).check("read", None)
+            caller = caller_of(scope, headers_of(scope), service())
+            caller.check("read", None)
+            service().rate.check(caller.actor or _address(scope))
             body, content_type = await exposition(service())
             answer = Reply(body, content_type=content_type.encode())
         except FairshieldError as error:
@@ -310,10 +312,14 @@ class _Api:
     async def _call(self, scope: Scope, receive: Receive) -> Call:
         endpoint, service = self.endpoint, self._service()
         headers = headers_of(scope)
-        caller = caller_of(scope, headers, service)
+        try:
+            caller = caller_of(scope, headers, service)
+        except Refusal:
+            service.rate.check(f"unknown, from {_address(scope)}")
+            raise
         path = _path(scope["path_params"])
         caller.check(endpoint.scope, caller.stream if endpoint.filtered else path.get("name"))
-        service.rate.check(caller.actor or (scope["client"] or ("",))[0])
+        service.rate.check(caller.actor or _address(scope))
         call = Call(service, scope, headers, caller, path)
         call.query = parse_query(endpoint.query, scope["query_string"])
         if endpoint.keyed:
@@ -336,6 +342,11 @@ class _Api:
         seconds = limits.upload_seconds if uploaded else limits.seconds
         body = await read_body(receive, limit=limit, seconds=seconds)
         return body if uploaded else parse_json(self.endpoint.decoder, body, self.endpoint.fields)
+
+
+def _address(scope: Scope) -> str:
+    """Where a request comes from."""
+    return (scope["client"] or ("",))[0]
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
@@ -378,9 +389,7 @@ def _check_local(headers: dict[bytes, bytes]) -> None:
 @lru_cache(100)
 def _is_local_name(host: bytes) -> bool:
     """Whether a Host header names this machine: no name that somebody else could point here."""
-    name = host.decode("latin-1").lower()
-    if not name.endswith("]"):
-        name = name.rsplit(":", 1)[0]
+    name = re.sub(r":\d*\Z", "", host.decode("latin-1").lower())
     if name == "localhost":
         return True
     try:
@@ -405,6 +414,9 @@ def _cookie(headers: dict[bytes, bytes]) -> str | None:
 
 def _path(parameters: dict[str, str]) -> dict[str, Any]:
     path: dict[str, Any] = dict(parameters)
+    for name in ("name", "policy"):
+        if not _NAMED.match(path.get(name, "-")):
+            raise Refusal("not-found", f"there is nothing called {path[name]!r}")
     if "n" in path:
         text = path["n"]
         if not (text.isascii() and text.isdigit() and len(text) < 16):

@@ -138,17 +138,23 @@ class Batch:
             del self.engine.slots[slot.name]
             for waiting in slot.waiting:
                 self._answer(waiting, error)
-        elif error is not None:
-            self._give_up(slot, error)
+        elif isinstance(error, BrokenLogError):
+            self._give_up(slot)
+        elif error is not None:  # the log may be in order: the next request tries again
+            logger.error("stream %s cannot be loaded", slot.name, exc_info=error)
+            del self.engine.slots[slot.name]
+            for waiting in slot.waiting:
+                self._failed(slot, waiting, error)
         else:
             self._resume(slot)
             self.touched.add(slot.name)
 
-    def _give_up(self, slot: Slot, error: Exception) -> None:
+    def _give_up(self, slot: Slot) -> None:
         """Refuse a stream whose log is broken, and only that stream."""
-        # Not what it says, which quotes entries.
+        # Not what it says, which quotes entries: that is for those who may audit the database.
         logger.error("stream %s: its log does not replay (fairshield audit --db)", slot.name)
-        slot.live, slot.broken = None, Refusal("log-broken", str(error))
+        why = f"the log of stream {slot.name!r} does not replay: fairshield audit --db says where"
+        slot.live, slot.broken = None, Refusal("log-broken", why)
         for waiting in slot.waiting:
             self._answer(waiting, slot.broken)
         slot.waiting.clear()
@@ -188,7 +194,6 @@ class Batch:
             figures.commits += 1
             figures.entries += len(self._rows)
             seconds = time.perf_counter() - begun
-            figures.commit_seconds += seconds
             requests = len(self._asks) + len(self._done)
             self.engine.committed(len(self._rows), requests, seconds)
         else:
@@ -243,9 +248,9 @@ class Batch:
                     self._reload(slot)
                     return False
                 live.replay(row)
-        except BrokenLogError as error:
+        except BrokenLogError:
             slot.waiting.append(job)
-            self._give_up(slot, error)
+            self._give_up(slot)
             return False
         live.ended.clear()
         self.touched.add(slot.name)
@@ -331,7 +336,7 @@ class Batch:
             self._answer(job, refusal(error))
             return
         logger.error("stream %s: a request failed", slot.name, exc_info=error)
-        self._answer(job, Refusal("unavailable", f"nothing was recorded: {type(error).__name__}"))
+        self._answer(job, Refusal("internal", f"nothing was recorded ({type(error).__name__})"))
 
     def _reload(self, slot: Slot) -> None:
         """Forget what is in memory; read it again once this transaction is over."""

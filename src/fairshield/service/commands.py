@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -52,7 +52,7 @@ class Decide:
     """Decide one person."""
 
     request: DecisionRequest
-    decisions: int = 1
+    decisions: ClassVar[int] = 1
 
     def apply(self, stream: LiveStream, by: Author) -> list[Row]:
         return stream.decide((self.request,), by)
@@ -98,7 +98,7 @@ class Observe:
     """Record an outcome."""
 
     request: OutcomeRequest
-    decisions: int = 0
+    decisions: ClassVar[int] = 0
 
     def apply(self, stream: LiveStream, by: Author) -> list[Row]:
         return stream.observe(self.request, by)
@@ -124,7 +124,7 @@ class Overrule:
 
     n: int
     request: OverrideRequest
-    decisions: int = 0
+    decisions: ClassVar[int] = 0
 
     def apply(self, stream: LiveStream, by: Author) -> list[Row]:
         return stream.override(self.n, self.request, by)
@@ -148,7 +148,7 @@ class Overrule:
 class Close:
     """End the stream; a second time does nothing."""
 
-    decisions: int = 0
+    decisions: ClassVar[int] = 0
 
     def apply(self, stream: LiveStream, by: Author) -> list[Row]:
         return stream.close(by)

@@ -80,7 +80,7 @@ class Commits:
         self.seconds = Histogram(*_SECONDS)
         self.entries = Histogram(*(2**i for i in range(13)))
 
-    def add(self, entries: int, requests: int, seconds: float) -> None:
+    def add(self, entries: int, seconds: float) -> None:
         """Note one."""
         self.entries.add(entries)
         self.seconds.add(seconds)

@@ -49,6 +49,8 @@ _MOST_AT_ONCE = 4_000
 """Decisions in one commit."""
 _LONGEST_PAUSE = 5.0
 """Seconds between attempts to open the store again."""
+_MOST_THOUGHTS = 16
+"""Explanations and forecasts that may wait for each other."""
 _NEWS_EVERY = 0.5
 """Seconds after which those who watch a stream hear of what other processes have added to it."""
 
@@ -87,6 +89,9 @@ class Engine:
         self._stopping = False
         self.slots: dict[str, Slot] = {}
         self._planners = ThreadPoolExecutor(2, "fairshield-plan")
+        self._loaders = ThreadPoolExecutor(2, "fairshield-load")
+        self._thinker = ThreadPoolExecutor(1, "fairshield-think")
+        self._thoughts = 0
         self._readers = ThreadPoolExecutor(4, "fairshield-read")
         self._local = threading.local()
         self._open: list[Connection] = []
@@ -146,6 +151,19 @@ class Engine:
         if self.status == "recovering":  # what can be read may not be on disk yet
             raise Refusal("unavailable", f"the store cannot be read: {self.fault}", retry_after=1)
         return await self._loop.run_in_executor(self._readers, self.reading, look)
+
+    async def think(self, look: Callable[[Connection], T]) -> T:
+        """:meth:`read`, for what takes long: one at a time, and few may wait."""
+        assert self._loop is not None
+        if self._thoughts >= _MOST_THOUGHTS:
+            raise Refusal(
+                "unavailable", "too many explanations and forecasts are asked for", retry_after=2
+            )
+        self._thoughts += 1
+        try:
+            return await self._loop.run_in_executor(self._thinker, self.reading, look)
+        finally:
+            self._thoughts -= 1
 
     async def create(self, request: StreamRequest, *, actor: str | None = None) -> bool:
         """Create a stream; whether it is new.  One with the same settings is the same stream."""
@@ -229,7 +247,8 @@ class Engine:
 
     def _end_readers(self) -> None:
         """Close connections that read, when nobody uses them any more."""
-        self._planners.shutdown(cancel_futures=True)
+        for pool in (self._thinker, self._loaders, self._planners):
+            pool.shutdown(cancel_futures=True)
         self._readers.shutdown()
         for connection in self._open:
             connection.close()
@@ -358,7 +377,7 @@ class Engine:
     def load(self, slot: Slot) -> None:
         """Read a stream from disk, in another thread."""
         slot.loading = True
-        self._planners.submit(self._loaded, slot)
+        self._loaders.submit(self._loaded, slot)
 
     def _loaded(self, slot: Slot) -> None:
         live, error = None, None

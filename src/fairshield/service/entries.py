@@ -129,8 +129,3 @@ def entry_of(line: bytes | str) -> AnyEntry:
     """The entry that a line says."""
     entry: AnyEntry = _decode(line)
     return entry
-
-
-def as_line(entry: AnyEntry) -> bytes:
-    """The line of an entry."""
-    return _encode(entry)

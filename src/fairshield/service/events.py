@@ -20,8 +20,8 @@ from fairshield.service.store import Connection
 
 _PACE = 0.4
 """Seconds between two events."""
-_PULSE = 10.0
-"""Seconds after which a silent connection is shown to be alive."""
+_PULSE = 2.0
+"""Seconds after which a silent connection is shown to be alive, and its key looked up."""
 _MOST_DECISIONS = 20
 _MOST_POINTS = 2_000
 
@@ -107,6 +107,9 @@ async def _events(
     try:
         yield b"retry: 1000\n\n"
         while not stopping.is_set():
+            if not call.service.access.in_force(call.caller):
+                yield b'event: problem\ndata: "the key has been revoked"\n\n'
+                return
             if changed.is_set():
                 changed.clear()
                 try:

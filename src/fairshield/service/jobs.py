@@ -90,6 +90,5 @@ class Figures:
 
     commits: int = 0
     entries: int = 0
-    commit_seconds: float = 0.0
     failures: int = 0
     repeats: int = 0

@@ -60,11 +60,12 @@ class Author(NamedTuple):
 
 
 class _Made(msgspec.Struct):
-    """A decision of the window in progress, as it stands."""
+    """A decision of the window in progress: the shield's, and how it stands."""
 
     group: Group
     proposed: bool
     cost: float
+    decided: bool
     accepted: bool
     outcome: bool | None = None
 
@@ -151,13 +152,22 @@ class LiveStream:
     @property
     def overridable(self) -> dict[int, bool]:
         """Decisions that a person may override, and how they stand."""
-        if self.closed:
+        if self.closed or self._reported:
             return {}
         first = self._base.n + 1
-        standing = {first + i: made.accepted for i, made in enumerate(self._window_log)}
+        standing = {
+            first + i: made.accepted
+            for i, made in enumerate(self._window_log)
+            if made.accepted is made.decided
+        }
         if self.policy.labelled:
             return {n: accepted for n, accepted in standing.items() if n == self.pending}
         return standing
+
+    @property
+    def _reported(self) -> bool:
+        """Whether the window of the decisions that a person could override is over."""
+        return self._completed() > self._base.tally.completed
 
     def takes_long(self, decisions: int = 1) -> bool:
         """Whether a request may need a plan to be made, which is not for the thread that writes."""
@@ -278,7 +288,7 @@ class LiveStream:
         self._begin_window()
         decision = self.shield.decide(group, proposed=proposed, cost=cost)
         self.n += 1
-        made = _Made(group, proposed, cost, decision.accepted)
+        made = _Made(group, proposed, cost, decision.accepted, decision.accepted)
         if self.created.human:
             self._window_log.append(made)
         self._count_decision(made)
@@ -346,7 +356,8 @@ class LiveStream:
 
     def _count_decision(self, made: _Made) -> None:
         tally, group = self.tally, self.index[made.group]
-        if made.accepted is not made.proposed:
+        tally.overridden += made.accepted is not made.decided
+        if made.decided is not made.proposed:
             tally.overruled += 1
             tally.overruled_by_group[group] += 1
             tally.cost_paid += made.cost
@@ -442,11 +453,14 @@ class LiveStream:
             raise Refusal("not-found", f"stream {self.name!r} has no decision {n}")
         if not self.created.human:
             raise refuse("is final: the stream was made without human = true")
-        if n <= self._base.n:
+        if n <= self._base.n or self._reported:
             raise refuse("belongs to a window that is over, and has been reported")
         if self.policy.labelled and n != self.pending:
             raise refuse("has been followed by its outcome, so it was carried out")
-        if self._window_log[n - self._base.n - 1].accepted is accepted:
+        made = self._window_log[n - self._base.n - 1]
+        if made.accepted is not made.decided:
+            raise refuse("has been overridden, and once is all")
+        if made.accepted is accepted:
             raise refuse(f"is {'accepted' if accepted else 'rejected'} already")
 
     def _not_awaited(self, n: int) -> str:

@@ -50,8 +50,7 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
     created, hash = first_entry(number, connection)
     policy = shelf.policy(created.policy, connection)
     ended = connection.last_window(number)
-    if ended is not None and (created.human or _still_shown(ended, policy, connection)):
-        # What a person may still override lies in the last window, even if that is over.
+    if ended is not None and _still_shown(ended, policy, connection):
         ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)
     live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot)

@@ -13,8 +13,6 @@ from fairshield.counts import Group
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)")]
 """Of a stream: it is part of addresses."""
-Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-"""An idempotency key."""
 Named = (
     Annotated[str, msgspec.Meta(max_length=200)]
     | Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
@@ -171,7 +169,9 @@ class State(Message, frozen=True):
     ``window`` is the window or period in progress, from 0, of which ``position`` decisions are
     made and ``remaining`` are left.  ``bias`` is that of the counters now (of the window; of the
     whole run, in periods), ``bias_unshielded`` what the classifier's proposals would have led to.
-    Infinite biases are ``null``.  ``pending`` is the decision whose outcome is awaited.
+    Infinite biases are ``null``.  ``overruled`` decisions are the shield's, at ``cost_paid``;
+    ``overridden`` ones are those that a person has changed.  ``pending`` is the decision whose
+    outcome is awaited.
     """
 
     seq: int
@@ -186,6 +186,7 @@ class State(Message, frozen=True):
     guaranteed: bool
     pending: int | None
     overruled: int
+    overridden: int
     cost_paid: float
     windows_completed: int
     windows_fair: int

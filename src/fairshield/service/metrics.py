@@ -37,6 +37,11 @@ _Reading = tuple[str, str, Callable[[Stream], float | None]]
 """Name, explanation and value of a figure of a stream."""
 
 
+def _guaranteed(stream: Stream) -> float | None:
+    """Of a closed stream nothing is guaranteed, and nobody need be alarmed."""
+    return None if stream.closed else float(stream.state.guaranteed)
+
+
 class _Figures(Collector):
     def __init__(self, service: Service, streams: list[Stream]) -> None:
         self._service, self._streams = service, streams
@@ -63,7 +68,7 @@ class _Figures(Collector):
             ("bias_limit", "The largest bias that is fair", lambda s: s.limit),
             ("bias_unshielded", "What the proposals led to", lambda s: s.state.bias_unshielded),
             ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
-            ("guaranteed", "1: certain to end fair", lambda s: int(s.state.guaranteed)),
+            ("guaranteed", "1: certain to end fair", _guaranteed),
         )
         audited = GaugeMetricFamily(
             "fairshield_audit_findings", "Of the audit at the start", labels=["stream"]

@@ -11,11 +11,11 @@ import msgspec
 from fairshield._version import __version__
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.api import ENDPOINTS, Endpoint
-from fairshield.service.messages import Health, Key, Name, Problem
+from fairshield.service.messages import Health, Name, Problem
 from fairshield.service.problems import KINDS
 from fairshield.specfile import property_kinds
 
-_ALWAYS = ("unauthorized", "forbidden", "too-many-requests", "unavailable", "invalid-request",
+_ALWAYS = ("unauthorized", "forbidden", "too-many-requests", "unavailable", "internal", "invalid-request",
            "malformed-request", "headers-too-large")  # fmt: skip
 _NOT_ASKED = ("none", "sustained")
 """Properties that are parts of others."""
@@ -152,7 +152,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
                 "in": "header",
                 "required": True,
                 "description": "New for each request, the same for each retry.",
-                "schema": {**_schema(Key), "pattern": "^[!-~]{1,200}$"},
+                "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
             }
         )
     if endpoint.body is not None:

@@ -23,9 +23,12 @@ from typing import Any
 
 import msgspec
 
+from fairshield.counts import Group
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
+from fairshield.periodic import PeriodicPolicy
 from fairshield.service.engine import Engine
+from fairshield.service.live import AnyPolicy
 from fairshield.service.news import News
 from fairshield.service.problems import Refusal
 from fairshield.service.shelf import Shelf
@@ -72,6 +75,8 @@ class Workshop:
     async def upload(self, content: bytes, now: str) -> tuple[PolicyRow, bool]:
         """Take in a policy file; whether it is new."""
         digest, policy = await asyncio.to_thread(self._shelf.read, content)
+        check_groups(policy.groups)
+        _check_plans(policy)
         row = PolicyRow(
             id=digest, status="verifying", progress=0.0, digest=digest, words=str(policy),
             verification=None, error=None, size=len(content), spec=None, created=now,
@@ -81,7 +86,7 @@ class Workshop:
     async def specify(self, spec: Mapping[str, Any], now: str) -> tuple[PolicyRow, bool]:
         """Have the policy made that a specification describes; whether it is a new job."""
         check_spec(spec)
-        text = json.dumps(spec, sort_keys=True)
+        text = json.dumps(spec)  # as it came: which group is named first matters
         words = await asyncio.to_thread(_described, spec)
         row = PolicyRow(
             id="spec-" + hashlib.sha256(text.encode()).hexdigest()[:32], status="synthesising",
@@ -143,8 +148,12 @@ class Workshop:
 
     def _child(self, path: Path, spec: str | None) -> Iterator[News]:
         """What a process that does the job says."""
-        command = [sys.executable, "-m", "fairshield.service.making", str(path)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        # -P: modules of ours, not files that lie where the service was started.
+        command = [sys.executable, "-P", "-m", "fairshield.service.making", str(path)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl+C is for the service, which ends it
+        ) as child:  # fmt: skip
             self._process = child
             try:
                 if self._stopping.is_set():
@@ -212,16 +221,34 @@ def _described(spec: Mapping[str, Any]) -> str:
     try:
         if "periodic" in spec:
             periodic = parse_periodic(spec)
-            at_once: int = getattr(periodic, "periods", 0) or getattr(periodic, "lookahead", 1)
-            _check_size(periodic.period * at_once, periodic.labelled)
+            check_groups(periodic.groups)
+            _check_plans(periodic)
             return str(periodic)
         parsed = parse_spec(spec)
+        check_groups(parsed.inputs.groups)
         _check_size(parsed.horizon, parsed.prop.relevant_outcome is not None)
         return f"{parsed.prop} over {parsed.horizon} decisions"
     except FairshieldError:
         raise
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidValueError(f"the specification is not understood: {error}") from None
+
+
+def check_groups(groups: tuple[Group, ...]) -> None:
+    """Refuse names that no request could name, or no database could store."""
+    for group in groups:
+        if not str(group).isprintable() or len(str(group)) > 200:
+            raise InvalidValueError(
+                f"group {str(group)[:40]!r} cannot be served: names are up to 200 printable "
+                "characters"
+            )
+
+
+def _check_plans(policy: AnyPolicy) -> None:
+    """Refuse a periodic policy whose plans the service could not make in time."""
+    if isinstance(policy, PeriodicPolicy) and policy.tables is None:
+        at_once: int = getattr(policy, "periods", 0) or getattr(policy, "lookahead", 1)
+        _check_size(policy.period * at_once, policy.labelled)
 
 
 def _check_size(horizon: int, labelled: bool) -> None:

@@ -97,6 +97,9 @@ KINDS = {
         "The log of this stream does not replay",
         "Stop using the stream, keep the database, and run fairshield audit --db.",
     ),
+    "internal": Kind(
+        500, "The service made a mistake", "Report what is in the log of the service."
+    ),
     "unavailable": Kind(
         503,
         "The service cannot answer now",

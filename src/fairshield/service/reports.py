@@ -30,6 +30,7 @@ def state_of(live: LiveStream) -> State:
         guaranteed=live.guaranteed,
         pending=live.pending,
         overruled=tally.overruled,
+        overridden=tally.overridden,
         cost_paid=tally.cost_paid,
         windows_completed=tally.completed,
         windows_fair=tally.fair,
@@ -85,10 +86,12 @@ def report_of(live: LiveStream) -> GuaranteeReport:
     shield, tally = live.shield, live.tally
     if isinstance(shield, PeriodicShield):
         guarantee = shield.guarantee
-        words, data = str(guarantee), guarantee.to_dict()
+        words = _closed_words(live) if live.closed else str(guarantee)
+        data = guarantee.to_dict()
         unconditional = guarantee.unconditional
     else:
-        words, unconditional = _window_words(live, shield), True
+        words = _closed_words(live) if live.closed else _window_words(live, shield)
+        unconditional = True
         data = {
             "property": str(live.policy.prop), "horizon": live.length, "window": live.window,
             "decided": shield.decided, "worst_bias": plain_number(tally.worst_bias),
@@ -106,7 +109,7 @@ def report_of(live: LiveStream) -> GuaranteeReport:
 
 
 def _window_words(live: LiveStream, shield: Shield) -> str:
-    prop, tally, left = live.policy.prop, live.tally, shield.remaining
+    prop, left = live.policy.prop, shield.remaining
     if not left and shield.pending is None:
         verb = "holds" if prop.holds(shield.counts) else "does not hold"
         promise = f"{prop} {verb} at the end of window {live.window + 1}."
@@ -120,10 +123,29 @@ def _window_words(live: LiveStream, shield: Shield) -> str:
             f"{prop} can no longer be guaranteed for the end of this window, "
             f"{left} decisions from now."
         )
-    if not tally.completed:
-        return f"{promise} No window has ended yet."
+    return f"{promise} {_past(live)}"
+
+
+def _closed_words(live: LiveStream) -> str:
+    """What is left of a guarantee when the stream is closed: of an unfinished window nothing."""
+    prop, state = live.policy.prop, state_of(live)
+    noun = "period" if live.periodic else "window"
+    if not state.remaining or not state.position:
+        return f"The stream is closed. {_past(live)}"
+    verb = "holds" if state.holds else "does not hold"
     return (
-        f"{promise} {tally.fair} of {tally.completed} windows ended fair; largest bias "
+        f"The stream was closed after {state.position} of {live.length} decisions of a {noun}: "
+        f"nothing is promised of it, and {prop} {verb} of the counters as they are. {_past(live)}"
+    )
+
+
+def _past(live: LiveStream) -> str:
+    tally, prop = live.tally, live.policy.prop
+    noun = "period" if live.periodic else "window"
+    if not tally.completed:
+        return f"No {noun} has ended yet."
+    return (
+        f"{tally.fair} of {tally.completed} {noun}s ended fair; largest bias "
         f"{tally.worst_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
         f"{tally.unshielded_fair} would have."
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import threading
-from pathlib import Path
 
 from fairshield.artifact import digest_of
 from fairshield.errors import ArtifactError
@@ -15,13 +13,9 @@ from fairshield.service.store import Connection
 
 
 class Shelf:
-    """Policies in use; their files lie in ``folder``, so that tables are mapped, not read.
+    """Policies in use, each loaded once; the database has their files."""
 
-    The database has every file; what is in the folder can be made again from it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._loaded: dict[str, AnyPolicy] = {}
         self._lock = threading.Lock()
 
@@ -41,20 +35,18 @@ class Shelf:
     def read(self, content: bytes) -> tuple[str, AnyPolicy]:
         """Digest and policy of a file's content, of which digest, format and tables are checked.
 
-        The file is named by a hash of its content, whatever the content says of itself.
+        Tables are mapped from a file without a name, which ends with its last reader, and whose
+        place the content does not choose.
         """
-        path = self._folder / f"{hashlib.sha256(content).hexdigest()}.shield"
-        if not path.exists():
-            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as part:
-                part.write(content)
-            Path(part.name).replace(path)
-        try:
-            return digest_of(path), load_policy(path)
-        except ArtifactError as error:
-            path.unlink(missing_ok=True)
-            raise ArtifactError(str(error).replace(str(path), "the policy file")) from None
-        except Exception as error:  # a header can lie in ways that nobody has thought of
-            path.unlink(missing_ok=True)
-            raise ArtifactError(
-                f"the policy file is not understood ({type(error).__name__}): synthesise it again"
-            ) from None
+        with tempfile.NamedTemporaryFile(prefix="fairshield-", suffix=".shield") as file:
+            file.write(content)
+            file.flush()
+            try:
+                return digest_of(file.name), load_policy(file.name)
+            except ArtifactError as error:
+                raise ArtifactError(str(error).replace(file.name, "the policy file")) from None
+            except Exception as error:  # a header can lie in ways that nobody has thought of
+                raise ArtifactError(
+                    f"the policy file is not understood ({type(error).__name__}): synthesise it "
+                    "again"
+                ) from None

@@ -10,12 +10,15 @@ import msgspec
 class Tally(msgspec.Struct):
     """What is counted beside the shield, since the beginning of the stream or of its window.
 
-    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted.
+    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted;
+    ``overruled`` what the shield decided otherwise than proposed, ``overridden`` what a person
+    decided otherwise than the shield.
     """
 
     proposed: list[int]
     overruled_by_group: list[int]
     overruled: int = 0
+    overridden: int = 0
     cost_paid: float = 0.0
     window_overruled: int = 0
     window_cost: float = 0.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +16,6 @@ import numpy as np
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.explain import explain
 from fairshield.periodic import PeriodicPolicy, PeriodicShield
-from fairshield.periodic.shield import PeriodicExplanation
 from fairshield.policy import Policy
 from fairshield.runtime.shield import Shield
 from fairshield.service.commands import decision_of
@@ -172,12 +172,14 @@ def explanation(number: int, n: int, connection: Connection, shelf: Shelf) -> Ex
     if isinstance(live.shield, Shield) and not live.shield.remaining:
         live.shield = Shield(live.shield.policy)
     made = live.shield.decide(logged.group, proposed=logged.proposed, cost=logged.cost)
+    numbered = made._replace(position=n - 1)  # in the stream, as everywhere else here
     if isinstance(live.shield, PeriodicShield):
-        found: PeriodicExplanation = live.shield.explain(made)
-        costs, text = found.explanation, str(found)
+        found = live.shield.explain(made)
+        costs = found.explanation
+        text = str(replace(found, explanation=replace(costs, decision=numbered)))
     else:
         costs = explain(live.shield.policy, made)
-        text = str(costs)
+        text = str(replace(costs, decision=numbered))
     return Explanation(
         decision=decision_of(row, live.length),
         text=text,

@@ -53,6 +53,8 @@ class SqliteDatabase(Database):
         check_version(apsw.sqlite_lib_version())
         self.path, self.read_only, self.vfs = Path(path), read_only, vfs
         self.address = str(path)
+        if self.path.is_dir() or not self.path.name:
+            raise StoreError(f"{self.path} is a folder: name a file in it, as in shield.db")
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path.parent} is not a folder: create it first")
         if read_only and not self.path.is_file():
@@ -77,6 +79,9 @@ class SqliteConnection(Connection):
     """A connection to the file."""
 
     def __init__(self, path: str, vfs: str | None, *, read_only: bool = False) -> None:
+        if not read_only and vfs is None:
+            # Logs name groups: for others than their owner they are made readable on purpose.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         writing = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         flags = apsw.SQLITE_OPEN_READONLY if read_only else writing
         self._db = apsw.Connection(path, flags=flags, vfs=vfs)
@@ -198,7 +203,7 @@ def _failing() -> Iterator[None]:
 def _claimed(path: Path) -> int:
     """A lock beside the file, which ends with the process; the file's own locks are SQLite's."""
     beside = path.with_name(path.name + ".lock")
-    handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
