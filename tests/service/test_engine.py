@@ -216,17 +216,18 @@ async def test_a_person_may_override_decisions_of_the_window_in_progress(
         assert given == await ask(engine, "s", overrule(2, not second, "a note"), "o")
         assert await refused(engine, "s", overrule(2, not second)) == "not-overridable"
         assert await refused(engine, "s", overrule(length, True)) == "not-found"
-        await ask(engine, "s", overrule(2, second))
+        assert await refused(engine, "s", overrule(2, second)) == "not-overridable"
+        assert await engine.query("s", lambda live: live.tally.overridden) == 1
         await check_log(engine, "s")
-        # The last decision of a window can be overridden until the next window has begun.
+        # With its last decision a window is over, and what was said of it stays said.
         last = await ask(engine, "s", one("a", True))
-        await ask(engine, "s", overrule(length, not last["accepted"]))
-        windows = await engine.read(lambda c: c.windows(1))
-        assert len(windows) == 1
-        fair = await engine.query("s", lambda live: live.tally.fair)
-        assert windows[0].fair == (fair == 1)
-        await check_log(engine, "s")
-        await ask(engine, "s", one("a", True))
+        before = await engine.read(lambda c: c.windows(1))
+        for n in (length, 3):
+            for accepted in (True, False):
+                assert await refused(engine, "s", overrule(n, accepted)) == "not-overridable"
+        assert await engine.read(lambda c: c.windows(1)) == before
+        assert len(before) == 1
+        await ask(engine, "s", one("a", last["accepted"]))
         assert await refused(engine, "s", overrule(length, True)) == "not-overridable"
         await check_log(engine, "s")
 

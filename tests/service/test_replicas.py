@@ -104,7 +104,8 @@ async def test_replicas_take_turns_over_outcomes_and_overrides(
             a, b, c = b, c, a
         for n in range(1, 15):
             accepted = (await ask(a, "perpetual", one("ab"[n % 2], n % 3 == 0)))["accepted"]
-            await ask(b, "perpetual", overrule(n, not accepted))
+            if n % 6:  # with its last decision a period is over
+                await ask(b, "perpetual", overrule(n, not accepted))
             a, b, c = b, c, a
         for name in ("labelled", "perpetual"):
             for engine in engines:
@@ -162,7 +163,7 @@ async def test_entries_that_vanish_break_their_stream_only(
         kinds = await asyncio.gather(*(refused(engine, "x", one()) for _ in range(3)))
         assert set(kinds) == {"log-broken"}
         assert await refused(engine, "y", one()) == "answered"
-        with pytest.raises(Refusal, match="ends at entry 3, but entry 5 has been answered"):
+        with pytest.raises(Refusal, match="does not replay"):
             await engine.query("x", standing)
 
 

@@ -218,9 +218,7 @@ async def list_streams(call: Call) -> Reply:
         return_exceptions=True,
     )
     for error in found:
-        if isinstance(error, BaseException) and not (
-            isinstance(error, Refusal) and error.kind == "log-broken"
-        ):
+        if isinstance(error, BaseException) and not isinstance(error, Refusal):
             raise error
     return reply(Streams(tuple(stream for stream in found if isinstance(stream, Stream))))
 

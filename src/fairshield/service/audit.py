@@ -246,7 +246,7 @@ class _Auditor:
 
     def run(self, stop: threading.Event | None, progress: Callable[[int], None]) -> StreamAudit:
         """Read to the end, or until told to stop; with ``stop``, half of the time."""
-        size, after, finished = _PAGE if stop is None else _SMALL_PAGE, _FIRST, False
+        size, after, finished = _PAGE if stop is None else self._small_page(), _FIRST, False
         while not finished and not (stop is not None and stop.is_set()):
             begun = time.monotonic()
             try:
@@ -266,6 +266,10 @@ class _Auditor:
         if finished:
             self._finish()
         return self._result(finished)
+
+    def _small_page(self) -> int:
+        """Entries to look at before looking up; a period may take long, as it is planned."""
+        return _SMALL_PAGE if self._live is None or not self._live.periodic else 1
 
     @property
     def _named(self) -> str:
@@ -503,18 +507,14 @@ class _Windows:
             first = page[-1].window + 1
 
     def compare(self, replayed: Iterable[WindowRow], head: int) -> None:
-        """Compare all stored ones up to the last replayed; not those that ended after ``head``.
-
-        Of a window that ended several times, the last time counts.
-        """
-        for row in {row.window: row for row in replayed}.values():
+        """Compare all stored ones up to the last replayed; ``head`` is the end of the replay."""
+        for row in replayed:
             while self._next is not None and self._next.window < row.window:
                 self._surplus(head)
             if self._next is None or self._next.window > row.window:
                 self._found(f"window {row.window} ended with entry {row.seq}, but is not stored")
                 continue
-            # One that ended later has ended again since, because of a person's decision.
-            if self._next.seq <= head and self._next != row:
+            if self._next != row:
                 self._found(
                     f"window {row.window}, which ended with entry {row.seq}, is stored "
                     f"with {_differences(self._next, row)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from fairshield.errors import FairshieldError
-from fairshield.service.entries import Row, entry_of
+from fairshield.service.entries import AnyEntry, Row, entry_of, follows
 from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Write
 from fairshield.service.live import Author, BrokenLogError, LiveStream
 from fairshield.service.problems import Refusal, refusal
@@ -50,7 +51,9 @@ class Batch:
         self._asks: list[tuple[Slot, Ask]] = []
         self._looks: list[tuple[Slot, Query]] = []
         self._done: list[Applied] = []
+        self._resumed: list[Ask | Query] = []
         self._known: dict[tuple[int, str], list[Row]] = {}
+        self._begun: dict[int, int] = {}
         self._by = engine.now()
 
     @property
@@ -81,6 +84,8 @@ class Batch:
         """Everybody who would have been answered."""
         for job in self.jobs:
             yield job.job.future if isinstance(job, Applied) else job.future
+        for waited in self._resumed:
+            yield waited.future
         for future, _ in self.answers:  # those of requests that had waited for their stream, too
             yield future
 
@@ -146,7 +151,11 @@ class Batch:
             for waiting in slot.waiting:
                 self._failed(slot, waiting, error)
         else:
-            self._resume(slot)
+            # At once, or what has come since would overtake what has waited.
+            resumed, slot.waiting = slot.waiting, deque()
+            self._resumed += resumed
+            for waited in resumed:
+                self._route(waited)
             self.touched.add(slot.name)
 
     def _give_up(self, slot: Slot) -> None:
@@ -184,6 +193,7 @@ class Batch:
             self._store_applied(done, heads)
         self._asks = [(slot, ask) for slot, ask in self._asks if self._caught_up(slot, ask, heads)]
         self._find_repeats()
+        self._begun = {s.live.number: s.live.seq for s, _ in self._asks if s.live is not None}
         for slot, ask in self._asks:
             self._apply(slot, ask)
         if self._rows:
@@ -243,7 +253,7 @@ class Batch:
                     "has been answered: the database has lost entries"
                 )
             for row in self._store.entries(live.number, after=live.seq):
-                if live.takes_long():
+                if live.replay_takes_long(row):
                     slot.waiting.append(job)
                     self._reload(slot)
                     return False
@@ -253,6 +263,7 @@ class Batch:
             self._give_up(slot)
             return False
         live.ended.clear()
+        heads[live.number] = live.seq  # perhaps more than was there when it was asked for
         self.touched.add(slot.name)
         return True
 
@@ -272,7 +283,11 @@ class Batch:
             return
         known = None if ask.key is None else self._known.get((live.number, ask.key))
         if known is not None:
-            self._repeat(live, ask, known)
+            try:
+                self._repeat(live, ask, known)
+            except (BrokenLogError, ValueError):  # changed since it was answered
+                slot.waiting.append(ask)
+                self._give_up(slot)
             return
         by = Author(self._by, ask.key, ask.actor)
         if live.takes_long(ask.command.decisions):
@@ -310,10 +325,7 @@ class Batch:
     def _repeat(self, live: LiveStream, ask: Ask, rows: list[Row]) -> None:
         """Answer a request that was answered before; refuse another one with its key."""
         self.engine.figures.repeats += 1
-        first = entry_of(rows[0].line)
-        size = getattr(first, "size", 1)
-        if len(rows) < size:
-            rows = self._store.entries(live.number, after=first.seq - 1, limit=size)
+        first, rows = self._logged(live, rows)
         if ask.command.repeats(live, [entry_of(row.line) for row in rows]):
             self._after.append(lambda: self._reply(live, ask, rows))
             return
@@ -327,6 +339,19 @@ class Batch:
                 f"the key {ask.key!r} {kind} before (entry {first.seq} of stream {ask.stream!r})",
             ),
         )
+
+    def _logged(self, live: LiveStream, rows: list[Row]) -> tuple[AnyEntry, list[Row]]:
+        """What a request led to, as far as the log vouches for it."""
+        first = entry_of(rows[0].line)
+        size = getattr(first, "size", 1)
+        if rows[0].seq > self._begun.get(live.number, live.seq):
+            return first, rows  # of this very batch
+        before, *found = self._store.entries(live.number, after=first.seq - 2, limit=size + 1)
+        for row in found:
+            if not follows(row, before.hash):
+                raise BrokenLogError(f"entry {row.seq} does not match its hash")
+            before = row
+        return first, found
 
     def _failed(self, slot: Slot, job: Ask | Query, error: Exception) -> None:
         live = slot.live

@@ -288,7 +288,10 @@ class Engine:
                 batch.run()
             except StoreError as error:
                 self._recover(error, batch)
-            except Exception as error:  # a mistake of ours: what is on disk is still right
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # a mistake of ours, not the disk's
                 logger.exception("the writing thread failed")
                 self._recover(error, batch)
             else:
@@ -330,7 +333,7 @@ class Engine:
             for event in self._watchers.get(None, ()):
                 event.set()
 
-    def _recover(self, error: Exception, batch: Batch) -> None:
+    def _recover(self, error: BaseException, batch: Batch) -> None:
         """Stop answering, forget everything, and begin again from what is on disk."""
         self.figures.failures += 1
         self.fault = "the store failed, and is being opened again"

@@ -176,6 +176,11 @@ class LiveStream:
             return False
         return self.created.human or not shield.planned or decisions > shield.remaining
 
+    def replay_takes_long(self, row: Row) -> bool:
+        """:meth:`takes_long`, for an entry that is there."""
+        person = self.created.human and row.n is None
+        return self.periodic and (person or not self.planned)
+
     @property
     def planned(self) -> bool:
         """Whether asking for the state makes no plan."""
@@ -250,6 +255,8 @@ class LiveStream:
         try:
             logged = entry_of(row.line)
             made = self._again(logged)
+        except (MemoryError, OSError):  # nothing is wrong with the log
+            raise
         except Exception as error:
             raise self._broken(row, f"cannot be replayed: {error}") from error
         if made != logged:
@@ -381,7 +388,7 @@ class LiveStream:
         tally.completed = completed
         tally.fair += fair
         tally.unshielded_fair += prop.holds(unshielded)
-        tally.worst_bias = max(tally.worst_bias, bias)
+        tally.worst_bias = plain_number(max(tally.largest_bias, bias))
         self._fresh = self._fresh or self.periodic
         row = WindowRow(
             stream=self.number, window=completed - 1, seq=self.seq, n=self.n, at=at, fair=fair,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fairshield.errors import ArtifactError
 from fairshield.policy import Policy
 from fairshield.service.entries import BEGINNING, Created, chained, entry_of
 from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream
@@ -48,7 +49,12 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
     if number is None:
         raise Refusal("not-found", f"there is no stream {name!r}")
     created, hash = first_entry(number, connection)
-    policy = shelf.policy(created.policy, connection)
+    try:
+        policy = shelf.policy(created.policy, connection)
+    except ArtifactError as error:
+        raise BrokenLogError(
+            f"the policy of stream {name!r} is not what it was: {error}"
+        ) from error
     ended = connection.last_window(number)
     if ended is not None and _still_shown(ended, policy, connection):
         ended = connection.last_window(number, back=1)
@@ -69,7 +75,7 @@ def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
     """The snapshot of a window's end, if the log passes through it."""
     snapshot = msgspec.json.decode(ended.snapshot, type=Snapshot)
     last = connection.entries(ended.stream, after=snapshot.seq - 1, limit=1)
-    if not last or last[0].hash.hex() != snapshot.hash:
+    if not last or last[0].hash.hex() != snapshot.hash or snapshot.seq != ended.seq:
         raise BrokenLogError(
             f"the end of window {ended.window} of stream number {ended.stream} is not in its log"
         )
@@ -81,7 +87,10 @@ def first_entry(number: int, connection: Connection) -> tuple[Created, bytes]:
     first = connection.entries(number, limit=1)
     if not first or first[0].seq != 0:
         raise BrokenLogError(f"stream number {number} has no entry 0")
-    created = entry_of(first[0].line)
+    try:
+        created = entry_of(first[0].line)
+    except msgspec.DecodeError as error:
+        raise BrokenLogError(f"entry 0 of stream number {number} cannot be read") from error
     expected = chained(created, number, BEGINNING)
     if not isinstance(created, Created) or first[0] != expected:
         raise BrokenLogError(f"entry 0 of stream number {number} does not match its hash")

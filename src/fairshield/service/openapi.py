@@ -15,8 +15,10 @@ from fairshield.service.messages import Health, Name, Problem
 from fairshield.service.problems import KINDS
 from fairshield.specfile import property_kinds
 
-_ALWAYS = ("unauthorized", "forbidden", "too-many-requests", "unavailable", "internal", "invalid-request",
-           "malformed-request", "headers-too-large")  # fmt: skip
+_ALWAYS = (
+    "unauthorized", "forbidden", "too-many-requests", "unavailable", "internal",
+    "invalid-request", "malformed-request", "headers-too-large",
+)  # fmt: skip
 _NOT_ASKED = ("none", "sustained")
 """Properties that are parts of others."""
 _WITH_BODY = ("timeout", "too-large", "unsupported-media-type")

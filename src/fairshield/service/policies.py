@@ -32,7 +32,7 @@ from fairshield.service.live import AnyPolicy
 from fairshield.service.news import News
 from fairshield.service.problems import Refusal
 from fairshield.service.shelf import Shelf
-from fairshield.service.store import Connection, PolicyRow
+from fairshield.service.store import Connection, PolicyRow, UnstorableError
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
 from fairshield.synthesis.memory import check_memory
 
@@ -117,6 +117,9 @@ class Workshop:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 self._note(self._made(row, Path(folder) / "made.shield"))
+        except UnstorableError as error:
+            with contextlib.suppress(_Stopped):
+                self._note(row._replace(status="refused", error=str(error)))
         except _Stopped:
             logger.info("policy %s is left to the next start", row.id)
         except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from fairshield.counts import Counts
 from fairshield.periodic import PeriodicPolicy, PeriodicShield
@@ -35,7 +36,7 @@ def state_of(live: LiveStream) -> State:
         windows_completed=tally.completed,
         windows_fair=tally.fair,
         windows_unshielded_fair=tally.unshielded_fair,
-        worst_bias=plain_number(tally.worst_bias),
+        worst_bias=tally.worst_bias,
         receipt=live.hash.hex(),
     )
 
@@ -83,25 +84,23 @@ def _describe(live: LiveStream) -> Stream:
 
 def report_of(live: LiveStream) -> GuaranteeReport:
     """The guarantee in words."""
-    shield, tally = live.shield, live.tally
-    if isinstance(shield, PeriodicShield):
-        guarantee = shield.guarantee
-        words = _closed_words(live) if live.closed else str(guarantee)
-        data = guarantee.to_dict()
-        unconditional = guarantee.unconditional
+    shield, tally, policy = live.shield, live.tally, live.policy
+    data: dict[str, Any] = {
+        "property": str(policy.prop), "length": live.length, "worst_bias": tally.worst_bias
+    }  # fmt: skip
+    if live.closed:
+        words = _closed_words(live)
+    elif isinstance(shield, PeriodicShield):
+        words, data = str(shield.guarantee), shield.guarantee.to_dict()
     else:
-        words = _closed_words(live) if live.closed else _window_words(live, shield)
-        unconditional = True
-        data = {
-            "property": str(live.policy.prop), "horizon": live.length, "window": live.window,
-            "decided": shield.decided, "worst_bias": plain_number(tally.worst_bias),
-        }  # fmt: skip
+        words = _window_words(live, shield)
+        data |= {"window": live.window, "decided": shield.decided}
     return GuaranteeReport(
         stream=live.name,
         status=live.status,
         words=words,
         guaranteed=live.guaranteed,
-        unconditional=unconditional,
+        unconditional=policy.unconditional if isinstance(policy, PeriodicPolicy) else True,
         windows_completed=tally.completed,
         windows_fair=tally.fair,
         report=data,
@@ -146,6 +145,6 @@ def _past(live: LiveStream) -> str:
         return f"No {noun} has ended yet."
     return (
         f"{tally.fair} of {tally.completed} {noun}s ended fair; largest bias "
-        f"{tally.worst_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
+        f"{tally.largest_bias:.4g}, {prop.limit:.4g} is allowed. Without the shield, "
         f"{tally.unshielded_fair} would have."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,7 +26,13 @@ class Tally(msgspec.Struct):
     completed: int = 0
     fair: int = 0
     unshielded_fair: int = 0
-    worst_bias: float = 0.0
+    worst_bias: float | None = 0.0
+    """``None``: infinite, which JSON lacks."""
+
+    @property
+    def largest_bias(self) -> float:
+        """The largest bias at the end of a window."""
+        return math.inf if self.worst_bias is None else self.worst_bias
 
     def copy(self) -> Tally:
         """The same, to be counted on separately."""

@@ -76,7 +76,9 @@ class Running:
                 self._count(self._made[entry.n])
             return entry.n
         elif isinstance(entry, Overridden):
-            made = self._made[entry.n]
+            made = self._made.get(entry.n)
+            if made is None:  # of a window that ended while we were reading
+                return None
             self._made[entry.n] = msgspec.structs.replace(made, accepted=entry.accepted)
             if not self.policy.labelled:
                 self.accepted[self._index[made.group]] += entry.accepted - made.accepted

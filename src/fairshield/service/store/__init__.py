@@ -8,6 +8,7 @@ from fairshield.service.store.base import Database as Database
 from fairshield.service.store.base import KeyRow as KeyRow
 from fairshield.service.store.base import PolicyRow as PolicyRow
 from fairshield.service.store.base import StoreError as StoreError
+from fairshield.service.store.base import UnstorableError as UnstorableError
 from fairshield.service.store.sqlite import SqliteDatabase
 
 

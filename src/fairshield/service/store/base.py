@@ -22,6 +22,10 @@ class StoreError(FairshieldError):
     """The database does not work as it must; nothing that was being written counts as written."""
 
 
+class UnstorableError(FairshieldError):
+    """Data that the database does not take; it works all the same."""
+
+
 class Migration(NamedTuple):
     """A numbered change of the schema; its checksum tells whether it is the one applied."""
 
@@ -294,11 +298,11 @@ class Connection(ABC):
     # Policies -------------------------------------------------------------------------------
 
     def put_policy(self, row: PolicyRow) -> None:
-        """Add a policy, or change what is said of it."""
+        """Add a policy, or change what is said of one that is not ready yet."""
         changes = ", ".join(f"{name} = excluded.{name}" for name in PolicyRow._fields[1:])
         self.run(
             f"INSERT INTO policies ({_POLICY}) VALUES ({_marks(_POLICY)}) "
-            f"ON CONFLICT (id) DO UPDATE SET {changes}",
+            f"ON CONFLICT (id) DO UPDATE SET {changes} WHERE policies.status <> 'ready'",
             *row,
         )
 

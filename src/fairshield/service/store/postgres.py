@@ -27,6 +27,7 @@ from fairshield.service.store.base import (
     Database,
     PolicyRow,
     StoreError,
+    UnstorableError,
     as_row,
 )
 
@@ -131,6 +132,8 @@ class PostgresConnection(Connection):
             raise StoreError(f"the connection to PostgreSQL at {self._where} is closed")
         try:
             return self._loop.run_until_complete(ask(*arguments, **options))
+        except asyncpg.DataError as error:
+            raise UnstorableError(f"PostgreSQL does not take this: {_said(error)}") from error
         except asyncpg.PostgresError as error:
             raise StoreError(f"PostgreSQL: {_said(error)}") from error
         except BaseException as error:

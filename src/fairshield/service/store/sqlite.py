@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 import apsw
 
 from fairshield.service.entries import Row
-from fairshield.service.store.base import ENTRY, Connection, Database, StoreError, as_row
+from fairshield.service.store.base import (
+    ENTRY,
+    Connection,
+    Database,
+    StoreError,
+    UnstorableError,
+    as_row,
+)
 
 T = TypeVar("T")
 OLDEST = (3, 51, 3)
@@ -196,6 +203,8 @@ def _failing() -> Iterator[None]:
     """Errors of the driver as errors of the store."""
     try:
         yield
+    except apsw.TooBigError as error:
+        raise UnstorableError(f"SQLite does not take this: {error}") from error
     except apsw.Error as error:
         raise StoreError(f"SQLite: {error}") from error
 
