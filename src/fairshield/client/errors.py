@@ -6,6 +6,8 @@ fairshield.OutcomePendingError`` works for a shield in this process and for one 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from fairshield.errors import (
     ArtifactError,
     FairshieldError,
@@ -27,6 +29,9 @@ class ServiceError(FairshieldError):
     had one: a call with the same arguments and this ``key=`` is a retry, counted once.
     """
 
+    remedy: ClassVar[str] = ""
+    """What to call, where the detail names a request to send."""
+
     def __init__(
         self,
         detail: str,
@@ -35,6 +40,7 @@ class ServiceError(FairshieldError):
         status: int | None = None,
         key: str | None = None,
     ) -> None:
+        detail += f" ({self.remedy})" * bool(self.remedy)
         super().__init__(detail)
         self.detail, self.kind, self.status, self.key = detail, kind, status, key
 
@@ -90,7 +96,7 @@ class UnauthorizedError(ServiceError):
 
 
 class ForbiddenError(ServiceError):
-    """The access key does not allow this."""
+    """The access key, or where the request comes from, does not allow this."""
 
 
 # Where the stream stands --------------------------------------------------------------------
@@ -102,6 +108,8 @@ class RemoteUnknownGroupError(ServiceError, UnknownGroupError):
 
 class RemoteOutcomePendingError(ServiceError, OutcomePendingError):
     """The outcome of the last decision must be observed before the next decision."""
+
+    remedy = "stream.observe(decision, outcome=...)"
 
 
 class RemoteUnexpectedOutcomeError(ServiceError, UnexpectedOutcomeError):
