@@ -261,7 +261,7 @@ def _print_database(found: Any, expected: int) -> None:
 
 def _receipts(found: Any, expected: int) -> str:
     matching = sum(stream.receipts for stream in found.streams)
-    return f"{matching:,} of {expected:,} expected {'is' if matching == 1 else 'are'} in the logs"
+    return f"{matching:,} of {expected:,} match the logs"
 
 
 # A log --------------------------------------------------------------------------------------
