@@ -40,7 +40,6 @@ class ServiceError(FairshieldError):
         status: int | None = None,
         key: str | None = None,
     ) -> None:
-        detail += f" ({self.remedy})" * bool(self.remedy)
         super().__init__(detail)
         self.detail, self.kind, self.status, self.key = detail, kind, status, key
 

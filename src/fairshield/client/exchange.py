@@ -191,7 +191,8 @@ def _error(request: Request, answer: Answer) -> ServiceError:
         )
     kind = problem.type.rpartition("/")[2]
     cls = BY_KIND.get(kind, ServiceError)
-    return cls(problem.detail, kind=kind, status=answer.status, key=request.again)
+    detail = f"{problem.detail} ({cls.remedy})" if cls.remedy else problem.detail
+    return cls(detail, kind=kind, status=answer.status, key=request.again)
 
 
 def _problem(answer: Answer) -> Problem | None:
