@@ -129,6 +129,11 @@ def test_the_same_request_is_sent_until_it_is_answered_or_patience_ends(
     for i, (pause, fault) in enumerate(zip(ran.pauses, faults, strict=False)):
         asked = 0.0 if isinstance(fault, Lost) else float(fault.headers["retry-after"])
         assert asked <= pause <= asked + min(terms.longest, terms.first * 2**i)
+    spent = sum(ran.pauses) + takes * len(ran.sent)
+    if ran.error is not None and len(ran.sent) < attempts:
+        last = faults[len(ran.sent) - 1]
+        asked = 0.0 if isinstance(last, Lost) else float(last.headers["retry-after"])
+        assert spent + asked >= patience * (1 - 1e-9), "it was given up too early"
     if ran.error is None:
         assert ran.value is good
         assert len(ran.sent) == len(faults) + 1
@@ -156,6 +161,17 @@ def test_whoever_never_gives_up_goes_on() -> None:
     )
     assert ran.value is good
     assert max(ran.pauses) <= 60.0
+
+
+def test_whoever_never_gives_up_is_told_once_of_each_absence() -> None:
+    clock, told = Clock(), list[int]()
+    terms = Terms(clock=clock, away=lambda: told.append(1))
+    good = Answer(200, {}, b"")
+    for absences, faults in enumerate(([LOST] * 9, [LOST] * 2), 1):
+        Ran(exchange(REQUEST, terms, for_ever=True), [*faults, good], clock)
+        assert len(told) == absences
+    Ran(exchange(REQUEST, terms, for_ever=True), [LOST, good], clock)
+    assert len(told) == 2
 
 
 def test_retry_after_may_be_a_date() -> None:
@@ -200,6 +216,7 @@ def test_an_error_says_what_the_problem_says(kind: str) -> None:
     assert (error.kind, error.status, error.key) == (kind, KINDS[kind].status, "k")
     assert "the detail" in error.detail
     assert str(error) == error.detail
+    assert ("stream.observe(" in error.detail) == (kind == "outcome-pending")
 
 
 def test_errors_are_the_librarys_where_it_has_them() -> None:

@@ -50,6 +50,8 @@ def test_a_token_is_all_that_is_printed_and_only_a_hash_is_kept(keys: Any, db: P
     assert TOKEN.fullmatch(token)
     assert token not in made.stderr
     assert "shown this once" in made.stderr
+    assert f"created {db}" in made.stderr
+    assert "created" not in keys("create", "--name", "x", "--scope", "read").stderr
     secret = token.rpartition("_")[2]
     everything = b"".join(file.read_bytes() for file in db.parent.iterdir())
     assert secret.encode() not in everything

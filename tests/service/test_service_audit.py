@@ -410,7 +410,10 @@ def test_the_command_compares_receipts(filled: Path) -> None:
     given = receipts(lines_of(filled, "loans"))
     for seq, receipt, code in ((7, given[7], 0), (7, given[8], 1), (9999, given[7], 1)):
         expect = f"loans:{seq}:{receipt.hex()}"
-        assert command("--db", filled, "loans", "--expect", expect).exit_code == code
+        told = command("--db", filled, "loans", "--expect", expect)
+        assert told.exit_code == code
+        assert f"{1 - code} of 1 match the logs" in told.stdout
+    assert "match" not in command("--db", filled, "loans").stdout
 
 
 @pytest.mark.parametrize(

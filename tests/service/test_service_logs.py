@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -80,6 +81,8 @@ def test_nobody_is_named_when_requests_succeed_or_are_refused(
         if form == "json":
             lines = [line for line in server.output.splitlines() if line.startswith("{")]
             assert all({"time", "level", "message"} <= set(json.loads(line)) for line in lines)
+            times = [datetime.fromisoformat(json.loads(line)["time"]) for line in lines]
+            assert all(time.utcoffset() == timedelta(0) for time in times)
 
 
 def test_nobody_is_named_when_the_service_fails(

@@ -133,6 +133,7 @@ def test_a_tail_survives_a_restart_and_ends_with_an_interrupt(tmp_path: Path) ->
         assert "#1 " in running.stdout.readline()
         for end in (service.kill, service.stop):
             end()
+            assert running.stderr.readline() == f"waiting for the service at {service.url} …\n"
             service.start()
             made = stream.decide("b", proposed=True)
             assert f"#{made.n} " in running.stdout.readline()

@@ -199,7 +199,7 @@ def _audit_database(
     if as_json:
         print_json(found.to_dict())
     else:
-        _print_database(found)
+        _print_database(found, sum(map(len, expected.values())))
     ctx.exit(0 if found.holds else 1)
 
 
@@ -214,7 +214,7 @@ def _service() -> Any:
         ) from None
 
 
-def _print_database(found: Any) -> None:
+def _print_database(found: Any, expected: int) -> None:
     findings = found.all_findings
     decisions = sum(stream.decisions for stream in found.streams)
     windows = sum(stream.windows for stream in found.streams)
@@ -230,6 +230,7 @@ def _print_database(found: Any) -> None:
             ("verdict", verdict),
             ("decisions", f"{decisions:,}"),
             ("windows", f"{windows:,} ended, {sum(s.fair for s in found.streams):,} fair"),
+            *([("receipts", _receipts(found, expected))] if expected else []),
         ]
     )
     if found.streams:
@@ -254,6 +255,11 @@ def _print_database(found: Any) -> None:
             click.echo(f"- {sentence}")
     if len(findings) > _SHOWN:
         click.echo(f"... and {len(findings) - _SHOWN:,} more (--json lists all)")
+
+
+def _receipts(found: Any, expected: int) -> str:
+    matching = sum(stream.receipts for stream in found.streams)
+    return f"{matching:,} of {expected:,} match the logs"
 
 
 # A log --------------------------------------------------------------------------------------

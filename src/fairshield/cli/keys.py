@@ -71,6 +71,7 @@ def create(db: str, name: str, scopes: tuple[str, ...], stream: str | None, as_j
         from fairshield.service.access import new_key
 
     _check_stream(stream)
+    created = "://" not in db and not Path(db).exists()
     token, row = new_key(name, scopes, stream, _now())
     with _opened(db, new=True) as connection:
         connection.begin()
@@ -81,6 +82,8 @@ def create(db: str, name: str, scopes: tuple[str, ...], stream: str | None, as_j
         print_json(_facts(row) | {"token": token})
     else:
         click.echo(token)
+    if created:
+        click.echo(f"Note: there was no database {db}: created {db}.", err=True)
     if not known:
         click.echo(f"Note: there is no stream {stream!r} yet.", err=True)
     click.echo(

@@ -53,7 +53,7 @@ _TRACED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     metavar="N",
     type=click.FloatRange(min=0),
     default=10_000.0,
-    show_default=True,
+    show_default="10,000",
     help="Requests per second of one key, or of one address without keys; 0: no limit.",
 )
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,12 @@ def tail(
 
     # Few retries before the first answer, so that a wrong address is told soon.
     with Client(url, token=token or "", retries=4) as client:
+        client.terms = dataclasses.replace(client.terms, away=lambda: _say_away(client.url))
         _follow(client, stream, after, overruled, as_json)
+
+
+def _say_away(url: str) -> None:
+    click.echo(f"waiting for the service at {url} …", err=True)
 
 
 def _follow(

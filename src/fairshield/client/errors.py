@@ -6,6 +6,8 @@ fairshield.OutcomePendingError`` works for a shield in this process and for one 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from fairshield.errors import (
     ArtifactError,
     FairshieldError,
@@ -25,6 +27,9 @@ class ServiceError(FairshieldError):
     status, ``None`` where no answer came.  ``key`` is the idempotency key of the request, if it
     had one: a call with the same arguments and this ``key=`` is a retry, counted once.
     """
+
+    remedy: ClassVar[str] = ""
+    """What to call, where the detail names a request to send."""
 
     def __init__(
         self,
@@ -89,7 +94,7 @@ class UnauthorizedError(ServiceError):
 
 
 class ForbiddenError(ServiceError):
-    """The access key does not allow this."""
+    """The access key, or where the request comes from, does not allow this."""
 
 
 # Where the stream stands --------------------------------------------------------------------
@@ -101,6 +106,8 @@ class RemoteUnknownGroupError(ServiceError, UnknownGroupError):
 
 class RemoteOutcomePendingError(ServiceError, OutcomePendingError):
     """The outcome of the last decision must be observed before the next decision."""
+
+    remedy = "stream.observe(decision, outcome=...)"
 
 
 class RemoteUnexpectedOutcomeError(ServiceError, UnexpectedOutcomeError):

@@ -6,11 +6,13 @@ What a client does is a generator, a :data:`Flow`: it yields what is to be done 
 
 Every request of the service may be repeated: those that add to a log carry an idempotency key,
 which stays the same, and the others change nothing the second time.  Before attempt i + 1 comes a
-pause drawn from [0, min(longest, first · 2^(i-1))], after what ``Retry-After`` asks for.
+pause drawn from [0, min(longest, first · 2^(i-1), left / 2)], ``left`` being the seconds that
+patience leaves, after what ``Retry-After`` asks for.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -95,13 +97,17 @@ Flow = Generator[Step, Any, T]
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How patient a client is: with one attempt, and with all of them."""
+    """How patient a client is: with one attempt, and with all of them.
+
+    ``away`` is called once each time that somebody who never gives up has to wait.
+    """
 
     timeout: float = 30.0
     attempts: int = 10
     patience: float = 60.0
     first: float = 0.1
     longest: float = 5.0
+    away: Callable[[], None] = field(default=lambda: None, repr=False)
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     chance: Callable[[], float] = field(default=random.random, repr=False)
 
@@ -114,10 +120,10 @@ class Terms:
         if self.attempts < 1:
             raise InvalidValueError(f"retries must be at least 0, got {self.attempts - 1}")
 
-    def pause(self, attempt: int, asked: float) -> float:
-        """Seconds before the next attempt, ``attempt`` being over."""
-        longest = min(self.longest, self.first * 2.0 ** min(attempt - 1, 60))
-        return asked + self.chance() * longest
+    def pause(self, attempt: int, left: float) -> float:
+        """Seconds before the next attempt, ``attempt`` being over, of those that are left."""
+        longest = min(self.longest, self.first * 2.0 ** min(attempt - 1, 60), left / 2)
+        return self.chance() * longest
 
 
 def exchange(request: Request, terms: Terms, *, for_ever: bool = False) -> Flow[Answer]:
@@ -129,14 +135,17 @@ def exchange(request: Request, terms: Terms, *, for_ever: bool = False) -> Flow[
         attempt += 1
         if isinstance(result, Answer) and result.status not in RETRIED:
             return result
-        pause = terms.pause(attempt, _asked_to_wait(result))
+        asked = _asked_to_wait(result)
         if for_ever:
-            yield Pause(min(pause, _LONGEST))
+            if attempt == 2:  # one lost connection is nothing to speak of
+                terms.away()
+            yield Pause(min(asked + terms.pause(attempt, math.inf), _LONGEST))
             continue
         elapsed = terms.clock() - begun
-        if attempt >= terms.attempts or elapsed + pause > terms.patience:
+        left = terms.patience - elapsed - asked
+        if attempt >= terms.attempts or left <= 0:
             raise _given_up(request, result, attempt, elapsed)
-        yield Pause(pause)
+        yield Pause(asked + terms.pause(attempt, left))
 
 
 def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False) -> Flow[T]:
@@ -182,7 +191,8 @@ def _error(request: Request, answer: Answer) -> ServiceError:
         )
     kind = problem.type.rpartition("/")[2]
     cls = BY_KIND.get(kind, ServiceError)
-    return cls(problem.detail, kind=kind, status=answer.status, key=request.again)
+    detail = f"{problem.detail} ({cls.remedy})" if cls.remedy else problem.detail
+    return cls(detail, kind=kind, status=answer.status, key=request.again)
 
 
 def _problem(answer: Answer) -> Problem | None:

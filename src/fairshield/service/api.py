@@ -27,7 +27,7 @@ from fairshield.service.commands import (
 )
 from fairshield.service.context import Call
 from fairshield.service.engine import utc_now
-from fairshield.service.entries import Row
+from fairshield.service.entries import Row, written
 from fairshield.service.events import all_events, either, stream_events
 from fairshield.service.http import App, Reply, reply
 from fairshield.service.messages import (
@@ -420,7 +420,7 @@ async def get_series(call: Call) -> Reply:
 
 async def create_policy(call: Call) -> Reply:
     """Take in a policy file, or have a policy made."""
-    workshop, now = call.service.workshop, utc_now().isoformat(timespec="milliseconds")
+    workshop, now = call.service.workshop, written(utc_now())
     if isinstance(call.body, bytes):
         row, new = await workshop.upload(call.body, now)
     else:

@@ -195,8 +195,8 @@ def _audit(service: Service) -> None:
                 if found.findings:
                     # Not what they say, which quotes entries.
                     logger.error(
-                        "stream %s: the audit has %d findings (fairshield audit --db)",
-                        name, len(found.findings),
+                        "stream %s: the audit has %d finding%s (fairshield audit --db)",
+                        name, len(found.findings), "s" * (len(found.findings) > 1),
                     )  # fmt: skip
         finally:
             connection.close()
@@ -401,7 +401,11 @@ def _is_local_name(host: bytes) -> bool:
 def _check_origin(headers: dict[bytes, bytes]) -> None:
     origin = headers.get(b"origin")
     if origin is not None and origin.split(b"//", 1)[-1] != headers.get(b"host"):
-        raise Refusal("forbidden", "requests from pages of another origin are not answered")
+        raise Refusal(
+            "forbidden",
+            f"requests of pages from {origin.decode('latin-1')!r} are not answered: use the "
+            "service's own pages, or a key in a header Authorization",
+        )
 
 
 def _cookie(headers: dict[bytes, bytes]) -> str | None:

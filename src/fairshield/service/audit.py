@@ -54,7 +54,8 @@ class StreamAudit:
     """What an audit says of one stream.
 
     ``findings`` are sentences; ``finished`` is false if the audit was stopped before the end.
-    ``windows`` have ended, ``fair`` of them with the property satisfied.
+    ``windows`` have ended, ``fair`` of them with the property satisfied.  ``receipts`` that were
+    kept are in the log.
     """
 
     stream: str
@@ -65,6 +66,7 @@ class StreamAudit:
     receipt: str | None
     findings: tuple[str, ...]
     finished: bool = True
+    receipts: int = 0
 
     @property
     def holds(self) -> bool:
@@ -224,6 +226,7 @@ class _Auditor:
     ) -> None:
         self._connection, self._number, self._name = connection, number, name
         self._expected = dict(expected)
+        self._receipts = 0
         self._findings: list[str] = []
         self._more = 0
         self._entries = self._decisions = 0
@@ -349,7 +352,11 @@ class _Auditor:
         hashes = {row.seq: row.hash.hex() for row in rows}
         for seq in wanted:
             hash = hashes.get(seq)
-            if hash is not None and hash != self._expected.pop(seq).lower():
+            if hash is None:
+                continue
+            if hash == self._expected.pop(seq).lower():
+                self._receipts += 1
+            else:
                 self._find(
                     f"entry {seq} of {self._named} has receipt {hash}, another one was given: the "
                     "log was rewritten"
@@ -407,6 +414,7 @@ class _Auditor:
             receipt=None if self._last is None else self._last.hash.hex(),
             findings=tuple(findings),
             finished=finished,
+            receipts=self._receipts,
         )
 
 

@@ -26,6 +26,7 @@ from fairshield.periodic import PerpetualShield
 from fairshield.service.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.context import Service
 from fairshield.service.engine import utc_now
+from fairshield.service.entries import written
 from fairshield.service.live import AnyPolicy
 from fairshield.service.messages import (
     BatchItem,
@@ -133,7 +134,7 @@ async def _feed_all(service: Service, seed: int, pace: float) -> None:
 async def _prepare(service: Service, scenario: Scenario) -> None:
     """Make the policy, have it verified, and create the stream."""
     content = await asyncio.to_thread(_made, scenario)
-    row, _ = await service.workshop.upload(content, utc_now().isoformat(timespec="milliseconds"))
+    row, _ = await service.workshop.upload(content, written(utc_now()))
     digest, status = row.id, row.status
     while status == "verifying":
         await asyncio.sleep(0.1)

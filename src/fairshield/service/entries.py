@@ -12,6 +12,7 @@ which policy decides, and is part of the chain like the others.
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,16 @@ from fairshield.counts import Group
 
 BEGINNING = bytes(32)
 """The hash before entry 0."""
+
+
+def written(moment: datetime) -> str:
+    """A moment of UTC as it is written everywhere.
+
+    >>> from datetime import UTC
+    >>> written(datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
+    '2026-01-05T09:30:00.000Z'
+    """
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Entry(

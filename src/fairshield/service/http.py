@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -141,13 +142,15 @@ def media_type(headers: dict[bytes, bytes]) -> bytes:
 
 def parse_json(decoder: msgspec.json.Decoder[T], body: bytes, fields: tuple[bytes, ...]) -> T:
     """A message of the documented form; ``fields`` are its names, in quotes, if it is flat."""
+    if not body:
+        raise Refusal("malformed-request", "the body is empty")
     try:
         message = decoder.decode(body)
         if not fields or b"\\" in body or any(body.count(field) > 1 for field in fields):
             json.loads(body, object_pairs_hook=_check_names)
         return message
     except msgspec.ValidationError as error:
-        raise Refusal("invalid-request", str(error)) from None
+        raise Refusal("invalid-request", rule_of(error)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refusal("malformed-request", f"not JSON: {error}") from None
 
@@ -173,7 +176,71 @@ def parse_query(kind: type[T], query: bytes) -> T:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Refusal("invalid-request", f"query: {error}") from None
+        raise Refusal("invalid-request", rule_of(error, "parameter")) from None
+
+
+# Rules ---------------------------------------------------------------------------------------
+
+_RULES = {
+    "name": "1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit",
+    "policy": "a digest, 64 hexadecimal digits: GET /v1/policies/{id} shows it once the policy is "
+    "ready",
+    "group": "a string of at most 200 characters or a whole number, at most 2^53 in size",
+    "cost": "a number from 0 to 1e300",
+}
+"""Of fields of which a type or one bound says too little."""
+_TYPES = {
+    "bool": ("true", "false"),
+    "int": ("a whole number",),
+    "float": ("a number",),
+    "str": ("a string",),
+    "array": ("an array",),
+    "object": ("an object",),
+    "null": ("null",),
+}
+_PLACE = re.compile(r"(.*?)(?: - at `\$\.?([^`]*)`)?", re.S)
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.S)
+_BOUND = re.compile(r"Expected `(\w+)`( of length)? (<=|>=) (\S+)")
+_TYPE = re.compile(r"Expected `([^`]+)`(?:, got `.*`)?", re.S)
+
+
+def rule_of(error: msgspec.ValidationError, noun: str = "field") -> str:
+    """The rule that a message breaks, as a sentence.
+
+    >>> rule_of(msgspec.ValidationError("Expected `bool`, got `int` - at `$.proposed`"))
+    'proposed must be true or false'
+    >>> rule_of(msgspec.ValidationError("Expected `int` <= 1000 - at `$.limit`"))
+    'limit must be at most 1000'
+    """
+    placed = _PLACE.fullmatch(str(error))
+    assert placed is not None
+    text, where = placed[1], placed[2] or ""
+    if found := _FIELD.fullmatch(text):
+        inside = f" in {where}" if where else ""
+        if found[1] == "missing required":
+            return f"{found[2]} is missing{inside}"
+        return f"{found[2]!r} is no {noun} of this request{inside}: leave it out or correct it"
+    rule = _RULES.get(where.rpartition(".")[2]) or _rule(text)
+    subject = where or "the body"
+    return f"{subject}: {text}" if rule is None else f"{subject} must {_verb(rule)}{rule}"
+
+
+def _verb(rule: str) -> str:
+    return "" if rule.startswith("have ") else "be "
+
+
+def _rule(text: str) -> str | None:
+    """What must be, if it is a bound or a type."""
+    if found := _BOUND.fullmatch(text):
+        kind, length, sign, bound = found.groups()
+        limit = f"{'at most' if sign == '<=' else 'at least'} {bound.removesuffix('.0')}"
+        if not length:
+            return limit
+        return f"have {limit} {'character' if kind == 'str' else 'item'}{'s' * (bound != '1')}"
+    if found := _TYPE.fullmatch(text):
+        *most, last = [word for kind in found[1].split(" | ") for word in _TYPES.get(kind, (kind,))]
+        return f"{', '.join(most)} or {last}" if most else last
+    return None
 
 
 def with_headers(app: App) -> App:

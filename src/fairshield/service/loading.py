@@ -29,10 +29,14 @@ def create_stream(connection: Connection, created: Created) -> bool:
         if getattr(there, setting) != getattr(created, setting):
             raise Refusal(
                 "name-taken",
-                f"stream {created.stream!r} exists with {setting} = {getattr(there, setting)!r}, "
-                f"not {getattr(created, setting)!r}",
+                f"stream {created.stream!r} exists with {setting} = {_json(there, setting)}, "
+                f"not {_json(created, setting)}",
             )
     return False
+
+
+def _json(created: Created, setting: str) -> str:
+    return msgspec.json.encode(getattr(created, setting)).decode()
 
 
 def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:

@@ -10,8 +10,11 @@ import json
 import logging
 import sys
 import traceback
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal
+
+from fairshield.service.entries import written
 
 Format = Literal["plain", "json"]
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -34,7 +37,7 @@ class JsonFormatter(PlainFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON."""
         fields = {
-            "time": self.formatTime(record),
+            "time": written(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

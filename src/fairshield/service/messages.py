@@ -152,7 +152,11 @@ class StreamRequest(Request, frozen=True):
 
 
 class GroupState(Message, frozen=True):
-    """Counters of one group: relevant people seen, and accepted; by the classifier alone, too."""
+    """Counters of one group: relevant people seen, and accepted; by the classifier alone, too.
+
+    They are those of the window, or of the whole run, in periods; ``overruled`` counts decisions
+    since the stream began.
+    """
 
     group: Group
     seen: int

@@ -43,7 +43,9 @@ KINDS = {
         401, "No valid access key", "Send Authorization: Bearer with a key from fairshield keys."
     ),
     "forbidden": Kind(
-        403, "The access key does not allow this", "Use a key with the scope that is named."
+        403,
+        "This is not allowed",
+        "Use a key with the scope that is named; without keys, a local name of the service.",
     ),
     "not-found": Kind(404, "Not found", "Check the address; GET /v1/streams lists all streams."),
     "method-not-allowed": Kind(

@@ -85,6 +85,7 @@ def serve(
 ) -> None:
     """Serve until told to stop; ``announce`` is called with the address once it can be reached."""
     local, limits = is_local(host), limits or Limits()
+    _check_host(host, port)
     keys = prepared(database)
     if not local:
         check_keys(keys, database, host)
@@ -148,6 +149,8 @@ def prepared(database: Database) -> list[KeyRow]:
         finally:
             connection.close()
     except StoreError as error:
+        if database.address in str(error):
+            raise
         raise StoreError(f"{database.address} cannot be served: {error}") from error
 
 
@@ -158,6 +161,17 @@ def check_keys(keys: list[KeyRow], database: Database, host: str) -> None:
             f"{host} can be reached from other machines, and there are no access keys: create one "
             f"first, with fairshield keys create --db {database.address} --name NAME --scope admin"
         )
+
+
+def _check_host(host: str, port: int) -> None:
+    """Refuse a name that is no address of anything."""
+    try:
+        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise InvalidValueError(
+            f"--host {host} is no address, and no name that has one: use 127.0.0.1, 0.0.0.0 or "
+            "the name of this machine"
+        ) from None
 
 
 def _bound(host: str, port: int) -> socket.socket:
