@@ -173,6 +173,22 @@ def test_a_revoked_key_is_refused_soon_and_a_new_one_accepted(keyed: Keyed) -> N
     assert refused
 
 
+def test_events_end_when_their_key_is_revoked(keyed: Keyed) -> None:
+    server, _ = keyed
+    token = add_key(server.database, "read")
+    with server.client(token) as client:
+        wait_for(lambda: client.get("/v1/streams").status_code == 200, "a new key never works")
+        with client.stream("GET", "/v1/events", timeout=20) as events:
+            lines = events.iter_lines()
+            assert any(line.startswith("event: update") for line in lines)
+            connection = open_database(str(server.database)).connect()
+            connection.begin()
+            assert connection.revoke_key(token.split("_")[1], _NOW)
+            connection.commit()
+            connection.close()
+            assert 'data: "the key has been revoked"' in list(lines)
+
+
 def test_secrets_are_neither_stored_nor_told(keyed: Keyed) -> None:
     server, tokens = keyed
     stored = b"".join(path.read_bytes() for path in server.folder.iterdir())
