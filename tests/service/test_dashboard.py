@@ -160,7 +160,7 @@ def test_an_address_of_nothing_is_a_page_for_browsers_and_json_for_others(
         told = client.get("/nope", headers={"accept": "application/json"})
         icon = client.get("/favicon.ico", follow_redirects=True)
     assert (seen.status_code, told.status_code, icon.status_code) == (404, 404, 200)
-    assert "there is nothing at /nope" in seen.text
+    assert "There is nothing at /nope" in seen.text
     assert "text/html" in seen.headers["content-type"]
     assert told.json()["type"] == "/problems/not-found"
     assert icon.headers["content-type"] == "image/svg+xml"
@@ -250,7 +250,9 @@ def card(page: Any, name: str) -> Any:
 
 def test_the_overview_compares_ends_of_windows(eyes: Eyes, server: WebServer) -> None:
     page = eyes.open(server.address)
-    expect(card(page, "over").locator(".scale")).to_contain_text("At the end of the last window")
+    expect(card(page, "over").locator(".scale")).to_have_text(
+        "At the end of the last window. Allowed: 0.25."
+    )
     expect(card(page, "periods").locator(".scale")).to_contain_text("the last period")
     empty = card(page, "empty")
     expect(empty.locator(".scale")).to_contain_text("the window has just begun")
@@ -280,7 +282,7 @@ def test_a_closed_stream_promises_nothing(eyes: Eyes, server: WebServer, plain: 
     server.decide("shut", "alpha", proposed=True)
     server.post("/v1/streams/shut/close", {}, key="shut")
     page = eyes.open(server.address)
-    expect(card(page, "shut").locator(".scale")).to_contain_text("Closed.")
+    expect(card(page, "shut").locator(".scale")).to_have_text("Closed.")
     expect(card(page, "shut")).not_to_contain_text("Certain")
     page.goto(f"{server.address}/streams/shut")
     expect(page.locator('[data-live="what-if"]')).to_have_text("No more decisions will be made.")
