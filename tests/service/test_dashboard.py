@@ -53,6 +53,13 @@ def server(
         yield running
 
 
+@pytest.fixture(scope="module")
+def plain(server: WebServer) -> str:
+    """The policy of the plain streams."""
+    digest: str = server.get("/v1/streams/credit")["policy"]
+    return digest
+
+
 class Eyes:
     """Opens pages, and notes everything that a browser complains about."""
 
@@ -145,6 +152,21 @@ def test_pages_that_cannot_be_made_say_why(server: WebServer) -> None:
             assert words in answer.text
 
 
+def test_an_address_of_nothing_is_a_page_for_browsers_and_json_for_others(
+    eyes: Eyes, server: WebServer
+) -> None:
+    with server.client() as client:
+        seen = client.get("/nope", headers={"accept": "text/html,*/*"})
+        told = client.get("/nope", headers={"accept": "application/json"})
+        icon = client.get("/favicon.ico", follow_redirects=True)
+    assert (seen.status_code, told.status_code, icon.status_code) == (404, 404, 200)
+    assert "There is nothing at /nope" in seen.text
+    assert "text/html" in seen.headers["content-type"]
+    assert told.json()["type"] == "/problems/not-found"
+    assert icon.headers["content-type"] == "image/svg+xml"
+    eyes.open(f"{server.address}/openapi.json")
+
+
 def test_what_people_write_is_shown_as_text(server: WebServer) -> None:
     with server.client() as client:
         answer = client.get("/streams/credit", params={"reason": '"><script>alert(1)</script>'})
@@ -219,18 +241,102 @@ def test_a_page_survives_the_death_of_its_server(
     assert [c for c in eyes.complaints if "ERR_" not in c] == []
 
 
+# What is said when ------------------------------------------------------------------------
+
+
+def card(page: Any, name: str) -> Any:
+    return page.locator(f'.card[data-key="{name}"]')
+
+
+def test_the_overview_compares_ends_of_windows(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(server.address)
+    expect(card(page, "over").locator(".scale")).to_have_text(
+        "At the end of the last window. Allowed: 0.25."
+    )
+    expect(card(page, "periods").locator(".scale")).to_contain_text("the last period")
+    empty = card(page, "empty")
+    expect(empty.locator(".scale")).to_contain_text("the window has just begun")
+    expect(empty.locator(".bars")).to_have_class(re.compile("early"))
+    expect(empty.get_by_text("none yet")).to_be_visible()
+    (end,) = server.get("/v1/streams/over/windows")["windows"]
+    shown = card(page, "over").locator(".bars b")
+    expect(shown).to_have_text([f"{end['bias']:.3f}", f"{end['bias_unshielded']:.3f}"])
+
+
+def test_a_classifier_that_is_fair_alone_is_no_alarm(
+    eyes: Eyes, server: WebServer, plain: str
+) -> None:
+    server.post("/v1/streams", {"name": "calm", "policy": plain, "windows": 1})
+    people = [{"group": ("alpha", "beta")[i % 2], "proposed": True} for i in range(12)]
+    server.post("/v1/streams/calm/decisions:batch", {"decisions": people}, key="calm")
+    page = eyes.open(f"{server.address}/streams/calm")
+    alarmed = page.locator(".without:not(.fair)")
+    expect(page.locator("#window-ends .without.fair")).to_have_count(1)
+    expect(alarmed).to_have_count(0)
+    page.goto(f"{server.address}/streams/over")
+    expect(page.locator("#window-ends .without:not(.fair)")).to_have_count(1)
+
+
+def test_a_closed_stream_promises_nothing(eyes: Eyes, server: WebServer, plain: str) -> None:
+    server.post("/v1/streams", {"name": "shut", "policy": plain})
+    server.decide("shut", "alpha", proposed=True)
+    server.post("/v1/streams/shut/close", {}, key="shut")
+    page = eyes.open(server.address)
+    expect(card(page, "shut").locator(".scale")).to_have_text("Closed.")
+    expect(card(page, "shut")).not_to_contain_text("Certain")
+    page.goto(f"{server.address}/streams/shut")
+    expect(page.locator('[data-live="what-if"]')).to_have_text("No more decisions will be made.")
+    expect(page.locator('[data-live="guarantee"]')).to_contain_text("Closed after 1 decisions")
+
+
+def test_nothing_is_being_computed_of_a_violated_stream_that_is_over(
+    eyes: Eyes, server: WebServer, plain: str
+) -> None:
+    settings = {"name": "lost", "policy": plain, "windows": 1, "human": True}
+    server.post("/v1/streams", settings)
+    for i in range(12):
+        group = ("alpha", "beta")[i % 2]
+        made = server.decide("lost", group, proposed=group == "beta")
+        if made["accepted"] != (group == "beta"):
+            path = f"/v1/streams/lost/decisions/{made['n']}/override"
+            server.post(path, {"accepted": group == "beta", "note": ""}, key=f"lost{i}")
+    page = eyes.open(f"{server.address}/streams/lost")
+    expect(page.locator(".title .light")).to_have_text("Violated")
+    expect(page.locator('[data-live="what-if"]')).to_have_text("No more decisions will be made.")
+    expect(page.locator('[data-live="tiles"]')).not_to_contain_text("computed")
+    wait_live(page)
+    (end,) = server.get("/v1/streams/lost/windows")["windows"]
+    assert float(page.locator("#plot").get_attribute("data-top")) > end["bias"] == 1.0
+
+
+def test_on_a_phone_five_windows_are_shown_at_first(
+    eyes: Eyes, server: WebServer, plain: str
+) -> None:
+    server.post("/v1/streams", {"name": "long", "policy": plain})
+    people = [{"group": ("alpha", "beta")[i % 2], "proposed": True} for i in range(96)]
+    server.post("/v1/streams/long/decisions:batch", {"decisions": people}, key="long")
+    page = eyes.open(f"{server.address}/streams/long", viewport=PHONE)
+    rows = page.locator("#window-ends tbody tr:visible")
+    expect(rows).to_have_count(5)
+    page.get_by_label("Show all").check()
+    expect(rows).to_have_count(8)
+    page.set_viewport_size(DESKTOP)
+    expect(page.get_by_label("Show all")).to_be_hidden()
+
+
 # Use ----------------------------------------------------------------------------------------
 
 
 def test_everything_can_be_reached_by_keyboard(eyes: Eyes, server: WebServer) -> None:
     page = eyes.open(server.address)
+    first = page.locator(".card h2").first.inner_text()
     page.keyboard.press("Tab")
     expect(page.get_by_text("Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text("credit")
+    expect(page.locator("h1")).to_have_text(first)
 
     page.locator("#span input").first.focus()
     page.keyboard.press("ArrowRight")
@@ -270,11 +376,12 @@ def test_a_person_overrides_from_the_page(eyes: Eyes, server: WebServer) -> None
     dialog.get_by_role("button", name="Override").click()
     expect(dialog).to_be_hidden()
     final = "reject" if made["accepted"] else "accept"
-    expect(row).to_contain_text(f"person: {final} (seen in person)")
+    expect(row).to_contain_text(f"by a person: {final} (seen in person)")
     last = server.get(f"/v1/streams/credit/log?after={made['seq']}")["entries"][-1]["line"]
     assert (last["kind"], last["n"], last["note"]) == ("override", made["n"], "seen in person")
     page.get_by_role("link", name=f"Why decision {made['n']}", exact=True).click()
     expect(page.locator("main")).to_contain_text(f"A person decided to {final}")
+    expect(page.locator(".title")).to_contain_text("changed by a person")
 
 
 def test_what_if_answers_for_the_cost_that_is_given(eyes: Eyes, server: WebServer) -> None:
@@ -335,7 +442,7 @@ def test_an_outcome_that_is_awaited_is_named(eyes: Eyes, server: WebServer) -> N
 
 def test_pages_say_the_same_without_script(eyes: Eyes, server: WebServer) -> None:
     page = eyes.open(server.address, java_script_enabled=False)
-    expect(page.locator(".card")).to_have_count(5)
+    expect(page.locator(".card")).to_have_count(len(server.get("/v1/streams")["streams"]))
     page.get_by_role("link", name="credit").click()
     state = server.get("/v1/streams/credit/state")
     assert decided(page) == state["decisions"]
@@ -393,6 +500,9 @@ def test_whoever_has_a_key_signs_in(browser: Any, keyed: tuple[WebServer, dict[s
     expect(page.get_by_role("button", name="Override")).to_have_count(0)
     (cookie,) = page.context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    page.set_viewport_size(PHONE)
+    assert page.get_by_role("button", name="Sign out").bounding_box()["height"] < 30
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     page.get_by_role("button", name="Sign out").click()
     expect(page).to_have_url(f"{server.address}/login")
     assert page.context.cookies() == []

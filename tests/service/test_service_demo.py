@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_kit import PATIENCE, WebServer, serving, until
+from browser_kit import PATIENCE, WebServer, make_policies, populate, serving, until
 
-from fairshield.service.demo import SCENARIOS, Scenario
+from fairshield.errors import InvalidValueError
+from fairshield.service.demo import SCENARIOS, Scenario, check_own
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,28 @@ def test_it_ends_when_told_and_leaves_nothing(server: WebServer) -> None:
     gone = {path for path in before if not path.exists()}
     assert gone  # others may be those of other servers
     assert "Traceback" not in (server.folder / "server.log").read_text()
+
+
+def test_a_database_with_other_streams_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with serving(tmp_path, "--db", str(path)) as other:
+        populate(other, make_policies(tmp_path), ("credit", "empty"))
+        assert other.stop() == 0
+    before = path.read_bytes()
+    with pytest.raises(InvalidValueError, match=r"credit, empty.*--db"):
+        check_own(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_database_that_is_new_or_its_own_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    check_own(str(path))
+    assert not path.exists()
+    with serving(tmp_path, "--demo", "--db", str(path)) as own:
+        until(lambda: len(streams(own)) == 3, "the streams are not made", seconds=2 * PATIENCE)
+        check_own(str(path))
+        assert own.stop() == 0
+    check_own(str(path))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

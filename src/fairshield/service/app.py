@@ -290,7 +290,12 @@ async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         return
     why = Refusal("not-found", f"there is nothing at {scope['path']}")
-    await problem(why, scope["path"])(scope, receive, send)
+    headers, app = dict(scope["headers"]), scope.get("app")
+    if app is not None and b"text/html" in headers.get(b"accept", b""):
+        answer = failed(Call(app.state.service, scope, headers, NOBODY, {}), why)
+    else:
+        answer = problem(why, scope["path"])
+    await answer(scope, receive, send)
 
 
 # One request --------------------------------------------------------------------------------

@@ -21,12 +21,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
 from fairshield.periodic import PerpetualShield
 from fairshield.service.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.context import Service
 from fairshield.service.engine import utc_now
-from fairshield.service.entries import written
+from fairshield.service.entries import Created, Decided, entry_of, written
 from fairshield.service.live import AnyPolicy
 from fairshield.service.messages import (
     BatchItem,
@@ -37,6 +38,7 @@ from fairshield.service.messages import (
 )
 from fairshield.service.problems import Refusal
 from fairshield.service.reports import state_of
+from fairshield.service.store import Connection, StoreError, open_database
 from fairshield.spec import DemographicParity, EqualOpportunity
 from fairshield.synthesis import synthesize
 
@@ -102,6 +104,37 @@ SCENARIOS = (
         make=lambda inputs: PerpetualShield(DemographicParity("0.1"), inputs, period=50).policy,
     ),
 )  # fmt: skip
+
+
+def check_own(address: str) -> None:
+    """Refuse a database with streams that are not the demonstration's; nothing is written.
+
+    What else is wrong with a database is found by those who serve it.
+    """
+    shown, strange = "", list[str]()
+    with contextlib.suppress(StoreError):
+        database = open_database(address, read_only=True)
+        shown, connection = database.address, database.connect()
+        try:
+            strange = [name for i, name in connection.streams() if not _is_own(connection, i)]
+        finally:
+            connection.close()
+    if strange:
+        raise InvalidValueError(
+            f"{shown} has streams that are not the demonstration's ({', '.join(strange[:3])}"
+            f"{', …' * (len(strange) > 3)}): name another file with --db, or leave --db out"
+        )
+
+
+def _is_own(connection: Connection, number: int) -> bool:
+    """Whether a stream begins as one of the scenarios does: by its name, settings and groups."""
+    entries = [entry_of(row.line) for row in connection.entries(number, limit=2)]
+    created = entries[0]
+    assert isinstance(created, Created)
+    scenario = next((s for s in SCENARIOS if s.name == created.stream), None)
+    if scenario is None or created.human != scenario.human or created.windows is not None:
+        return False
+    return all(e.group in scenario.groups for e in entries[1:] if isinstance(e, Decided))
 
 
 def feeder(seed: int = 0, pace: float = 1.0) -> Callable[[Service], Callable[[], Awaitable[None]]]:

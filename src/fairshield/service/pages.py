@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
 import jinja2
@@ -36,6 +36,7 @@ from fairshield.service.messages import (
 )
 from fairshield.service.problems import KINDS, Refusal
 from fairshield.service.reports import describe, report_of
+from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, PolicyRow
 
 COOKIE = "fairshield_key"
@@ -73,6 +74,11 @@ class About:
             describe(live), report_of(live), show.promise(live), live.overridable, views.here(live)
         )
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will be decided."""
+        return self.here.policy is None
+
 
 # Streams ------------------------------------------------------------------------------------
 
@@ -88,16 +94,30 @@ async def overview(call: Call) -> Reply:
     )
     cards = [card for card in found if not isinstance(card, BaseException)]
     broken = [name for name, card in zip(names, found, strict=True) if isinstance(card, Refusal)]
-    cards.sort(key=lambda card: (show.STATUSES[card[0].status].rank, card[0].name))
-    tally = {status: sum(c[0].status == status for c in cards) for status in show.STATUSES}
+    cards.sort(key=lambda card: (show.STATUSES[card.stream.status].rank, card.stream.name))
+    tally = {status: sum(c.stream.status == status for c in cards) for status in show.STATUSES}
     return _render(
         call, "overview.html.j2", cards=cards, broken=sorted(broken), tally=tally,
-        policies=await engine.read(_unfinished), events="/v1/events",
+        ends=await engine.read(_last_ends), policies=await engine.read(_unfinished),
+        events="/v1/events",
     )  # fmt: skip
 
 
-def _card(live: LiveStream) -> tuple[Stream, str]:
-    return describe(live), show.promise(live)
+class Card(NamedTuple):
+    """A stream among the others."""
+
+    stream: Stream
+    promise: str
+
+
+def _card(live: LiveStream) -> Card:
+    return Card(describe(live), show.promise(live))
+
+
+def _last_ends(connection: Connection) -> dict[str, WindowRow]:
+    """The last window or period that is over, of every stream that has one."""
+    ends = ((name, connection.last_window(number)) for number, name in connection.streams())
+    return {name: end for name, end in ends if end is not None}
 
 
 def _unfinished(connection: Connection) -> list[PolicyRow]:
@@ -249,6 +269,11 @@ def failed(call: Call, why: Refusal) -> Reply:
     return replace(page, status=why.status)
 
 
+async def icon(call: Call) -> Reply:
+    """The icon, for those who look for it where icons used to be."""
+    return _see_other(address("shield.svg"))
+
+
 # Keys ---------------------------------------------------------------------------------------
 
 
@@ -304,6 +329,7 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _templates.filters |= show.FILTERS
+_templates.tests |= show.TESTS
 _templates.globals |= {"asset": address, "statuses": show.STATUSES, "version": __version__}
 
 
@@ -344,6 +370,7 @@ PAGES = (
     Page("/streams/{name}/decisions/{n}", explanation),
     Page("/problems", problems, scope=None),
     Page("/problems/{kind}", problem_kind, scope=None),
+    Page("/favicon.ico", icon, scope=None),
     Page("/login", login, scope=None),
     Page("/login", take_key, scope=None, method="POST"),
     Page("/logout", logout, scope=None, method="POST"),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.live import LiveStream
-from fairshield.service.messages import Status
+from fairshield.service.messages import Status, Stream
 from fairshield.spec import (
     DemographicParity,
+    DisparateImpact,
     EqualOpportunity,
     PredictiveEquality,
     Property,
@@ -19,6 +22,8 @@ from fairshield.spec import (
 )
 
 NOTHING = "–"
+_ROUNDING = 1e-9
+_INTERVAL = re.compile(r"\[(\d+(?:/\d+)?), (\d+(?:/\d+)?)\]")
 
 
 class Light(NamedTuple):
@@ -33,7 +38,7 @@ STATUSES: dict[Status, Light] = {
     "violated": Light("Violated", "a window or period has ended unfair", 0),
     "at-risk": Light("At risk", "the end of this window or period may be unfair", 1),
     "guaranteed": Light("Guaranteed", "certain to end fair, whoever comes", 2),
-    "finished": Light("Finished", "all decisions are made, and ended fair", 3),
+    "finished": Light("Finished", "no more decisions: all made, or closed", 3),
 }
 
 
@@ -121,11 +126,48 @@ def bar(value: float | None, limit: float | None) -> float:
     return 100.0 if value is None else round(100 * min(value / full, 1.0), 2)
 
 
+def tally(fair: int, completed: int) -> str:
+    """How many windows ended fair.
+
+    >>> tally(3, 4), tally(0, 0)
+    ('3 of 4', 'none yet')
+    """
+    return f"{fair:,} of {completed:,}" if completed else "none yet"
+
+
+def told(text: str, groups: Sequence[Any]) -> str:
+    """A text of the library, with percentages for intervals of fractions and names for groups.
+
+    >>> told("(first to second), in [139/238, 3/4]", ["a", "b"]).split()
+    ['(“a”', 'to', '“b”),', 'in', '58.4', '%', 'to', '75.0', '%']
+    """
+    a, b = groups
+    named = text.replace("(first to second)", f"(“{a}” to “{b}”)")
+    return _INTERVAL.sub(lambda found: " to ".join(map(_share, found.groups())), named)
+
+
+def _share(text: str) -> str:
+    return percent(float(Fraction(text)))
+
+
+def within(value: float | None, limit: float | None) -> bool:
+    """Whether a bias, which is rounded, is allowed."""
+    return limit is None or (value is not None and value <= limit + _ROUNDING)
+
+
+def just_begun(stream: Stream) -> bool:
+    """Whether the bias says nothing yet: in the first tenth of what it is counted over."""
+    state = stream.state
+    counted_anew = stream.kind == "window" or not state.windows_completed
+    return counted_anew and 10 * (state.position - 1) < stream.length
+
+
+TESTS: dict[str, Callable[..., bool]] = {"within": within, "just_begun": just_begun}
 FILTERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         bias, figure, whole, percent, milliseconds, clock, day, short, verdict, because, bar,
-        sentence
+        sentence, tally, told
     )
 }  # fmt: skip
 
@@ -153,4 +195,9 @@ def _kept(prop: Property, a: str, b: str) -> str:
         return f"Among people with a bad outcome, a{rates}"
     if type(prop) is ShareParity:
         return f"Those accepted from “{a}” and “{b}” differ by at most {limit} of all accepted"
-    return str(prop).capitalize()
+    if type(prop) is DisparateImpact and prop.two_sided:
+        least = figure(float(prop.bound))
+        return f"Acceptance rates of “{a}” and “{b}” are each at least {least} times the other"
+    if type(prop) is DisparateImpact:
+        return f"The acceptance rate of “{a}” is at most {figure(prop.limit)} times that of “{b}”"
+    return sentence(told(str(prop), (a, b)))

@@ -4,6 +4,7 @@
 (() => {
   const AGAIN = 1000; // milliseconds between two refreshes, and before a new connection
   const MOST = 2000; // points that are kept
+  const ROUNDING = 1e-9; // of biases
 
   document.documentElement.classList.add("script");
   const byId = (id) => document.getElementById(id);
@@ -248,7 +249,18 @@
   }
 
   const limit = () => Number(place.dataset.limit);
-  const top = () => (limit() ? Math.min(1, 4 * limit()) : 1);
+
+  // All ends of windows in view are on the scale; what happens inside of windows may be cut off.
+  function top() {
+    const [from, to] = range();
+    const length = Number(place.dataset.length);
+    const [n, ...lines] = points;
+    const values = ends().flatMap((end) => (end.n < from || end.n > to ? [] : [end.bias, end.without]));
+    n.forEach((x, i) => x >= from && x % length === 0 && values.push(...lines.map((line) => line[i])));
+    const least = limit() ? Math.max(Math.min(1, 4 * limit()), 1.25 * limit()) : 1;
+    return values.reduce((most, value) => Math.max(most, 1.06 * (value ?? 0)), least);
+  }
+
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   function ends() {
@@ -298,7 +310,8 @@
     }
     for (const end of ends()) {
       if (end.n < u.scales.x.min || end.n > u.scales.x.max) continue;
-      dot(u, end.n, end.without, "--without");
+      const fair = !limit() || end.without <= limit() + ROUNDING;
+      dot(u, end.n, end.without, fair ? "--beside" : "--without");
       dot(u, end.n, end.bias, "--with");
     }
     u.ctx.restore();
@@ -307,7 +320,7 @@
   function dot(u, n, value, name) {
     if (value === null) return;
     const x = u.valToPos(n, "x", true);
-    const y = u.valToPos(Math.min(value, top()), "y", true);
+    const y = u.valToPos(value, "y", true);
     u.ctx.beginPath();
     u.ctx.arc(x, y, 5 * devicePixelRatio, 0, 2 * Math.PI);
     u.ctx.fillStyle = colour(name);
@@ -330,13 +343,14 @@
 
   function draw() {
     plot?.destroy();
+    place.replaceChildren();
     const axis = { stroke: colour("--muted"), ticks: { show: false }, font: "12px system-ui, sans-serif" };
     const grid = { stroke: colour("--grid"), width: 1 };
     const smooth = { spanGaps: false, points: { show: false } };
     plot = new uPlot(
       {
         ...size(),
-        padding: [10, 12, 0, 0],
+        padding: [10, 32, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         scales: { x: { time: false, range }, y: { range: () => [0, top()] } },
@@ -347,7 +361,7 @@
         series: [
           {},
           { ...smooth, stroke: colour("--with"), width: 1.75 },
-          { ...smooth, stroke: colour("--without"), width: 1.5, dash: [5, 4] },
+          { ...smooth, stroke: colour("--beside"), width: 1.5, dash: [5, 4] },
         ],
         hooks: { drawClear: [drawBelow], draw: [drawAbove], setCursor: [readOut] },
       },
@@ -357,22 +371,28 @@
     readOut(plot);
   }
 
+  function redraw() {
+    if (!plot) return; // nothing has been heard yet
+    plot.setData(drawn());
+    readOut(plot);
+  }
+
   function size() {
     return { width: place.clientWidth, height: place.clientHeight };
   }
 
   function startPlot() {
-    draw();
     document.addEventListener("update", ({ detail }) => {
       take(detail);
-      plot.setData(drawn());
-      readOut(plot);
+      if (plot) redraw();
+      else draw();
       place.dataset.points = points[0].length;
+      place.dataset.top = top();
     });
-    document.addEventListener("refreshed", () => plot.redraw());
-    byId("span").addEventListener("change", () => plot.setData(drawn()));
-    new ResizeObserver(() => plot.setSize(size())).observe(place);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    document.addEventListener("refreshed", redraw);
+    byId("span").addEventListener("change", redraw);
+    new ResizeObserver(() => plot?.setSize(size())).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot && draw());
   }
 
   if (place) startPlot();
