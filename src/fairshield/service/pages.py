@@ -213,12 +213,19 @@ async def _outlook(call: Call, about: About, cost: float) -> Outlook | None:
     """What is to be expected; ``None`` while that takes long."""
     under_way, key = call.service.outlooks, (about.stream.name, cost)
     if key not in under_way:
-        work = asyncio.to_thread(views.outlook, about.here, cost, about.stream.groups)
-        under_way[key] = asyncio.ensure_future(work)
+        under_way[key] = asyncio.ensure_future(_expected(call, about, cost))
         under_way[key].add_done_callback(lambda _: under_way.pop(key))
     task = under_way[key]
     done, _ = await asyncio.wait([task], timeout=_PATIENCE)
     return task.result() if done else None
+
+
+async def _expected(call: Call, about: About, cost: float) -> Outlook | None:
+    groups = about.stream.groups
+    try:
+        return await call.service.engine.think(lambda _: views.outlook(about.here, cost, groups))
+    except Refusal:  # too many ask, or the service stops
+        return None
 
 
 async def explanation(call: Call) -> Reply:
@@ -232,7 +239,7 @@ async def explanation(call: Call) -> Reply:
         found = views.explanation(number, n, connection, shelf)
         return found, _overrides(connection, number, [found.decision])
 
-    found, overrides = await engine.read(look)
+    found, overrides = await engine.think(look)
     return _render(
         call, "decision.html.j2", stream=stream, explanation=found, decision=found.decision,
         override=overrides.get(n),
