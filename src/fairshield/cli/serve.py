@@ -121,7 +121,7 @@ def serve(
     with needed_by("serve", extra="service"):
         from fairshield.service import logs, server
         from fairshield.service.context import Limits
-        from fairshield.service.demo import feeder
+        from fairshield.service.demo import check_own, feeder
         from fairshield.service.store import open_database
 
     logs.set_up(log_level, log_format)
@@ -144,6 +144,8 @@ def serve(
         if db is None and demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairshield-demo-"))
             db = str(Path(folder) / "shield.db")
+        elif db is not None and demo:
+            check_own(db)
         database = open_database(db or "shield.db", serving=True)
         server.serve(
             database, host=host, port=port, limits=limits, demo=demo, tracing=tracing,
