@@ -13,6 +13,7 @@ import json
 import random
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import uvloop
@@ -22,7 +23,7 @@ class Asker(asyncio.Protocol):
     """One connection."""
 
     def __init__(self, load: Load) -> None:
-        self._load, self._buffer, self._due = load, b"", 0.0
+        self._load, self._buffer, self.due, self.waits = load, b"", 0.0, False
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -32,7 +33,7 @@ class Asker(asyncio.Protocol):
 
     def ask(self, due: float) -> None:
         """Send a request that was due then."""
-        self._due = due
+        self.due, self.waits = due, True
         self._transport.write(self._load.request())
 
     def data_received(self, data: bytes) -> None:
@@ -47,8 +48,8 @@ class Asker(asyncio.Protocol):
         if len(self._buffer) < end + 4 + length:
             return
         ok = self._buffer.startswith(b"HTTP/1.1 200")
-        self._buffer = b""
-        self._load.answered(self, ok, time.perf_counter() - self._due)
+        self._buffer, self.waits = b"", False
+        self._load.answered(self, ok, time.perf_counter() - self.due)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """A connection that the server ends counts as an error."""
@@ -107,6 +108,14 @@ class Load:
             self.errors += 1
         self.free(asker)
 
+    def unanswered(self, askers: Iterable[Asker]) -> list[float]:
+        """How long those have waited who were due and have no answer yet."""
+        if not self._rate:
+            return []
+        now = time.perf_counter()
+        asked = [now - asker.due for asker in askers if asker.waits]
+        return asked + [now - due for due in self._due]
+
     async def pace(self, seconds: float) -> None:
         """Let requests become due."""
         begin = time.perf_counter()
@@ -135,13 +144,14 @@ async def run(arguments: argparse.Namespace) -> dict[str, float]:
     load.latencies.clear()
     begin = time.perf_counter()
     await load.pace(arguments.seconds)
-    seconds, latencies = time.perf_counter() - begin, sorted(load.latencies)
+    seconds, answered = time.perf_counter() - begin, len(load.latencies)
+    latencies = sorted(load.latencies + load.unanswered(asker for _, asker in made))
     load.over = True
     for transport, _ in made:
         transport.close()
     n = len(latencies)
     return {
-        "per_second": n * (arguments.batch or 1) / seconds,
+        "per_second": answered * (arguments.batch or 1) / seconds,
         "errors": load.errors,
         "p50": latencies[n // 2],
         "p99": latencies[int(n * 0.99)],

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -152,7 +153,9 @@ def durable_decisions() -> Iterator[Figure]:
         with served(f"{folder}/half.db") as server:
             server.make_streams(deciding, ["s"])
             half = server.load("s", connections=CONNECTIONS, rate=max(durable) / 2, seconds=8)
-    best, ratio = max(durable), max(durable) / max(alone)
+    best = max(durable)
+    # Each with the run beside it, so that a disturbance meets both.
+    ratio = statistics.median(d / a for d, a in zip(durable, alone, strict=True))
     yield Figure(
         f"durable decisions, SQLite, one at a time, {CONNECTIONS} connections",
         f"{best:,.0f} per second, {ratio:.2f}× of no store",

@@ -27,6 +27,7 @@ from fairshield.cli.output import (
     print_facts,
     print_json,
     print_table,
+    printable,
     progress_bar,
 )
 from fairshield.cli.stream import blamed_on
@@ -237,7 +238,7 @@ def _print_database(found: Any, expected: int) -> None:
         click.echo()
         rows = [
             [
-                stream.stream,
+                printable(stream.stream),
                 f"{stream.entries:,}",
                 f"{stream.decisions:,}",
                 f"{stream.windows:,}",
@@ -252,7 +253,7 @@ def _print_database(found: Any, expected: int) -> None:
     if findings:
         click.echo("\nFindings")
         for sentence in findings[:_SHOWN]:
-            click.echo(f"- {sentence}")
+            click.echo(f"- {printable(sentence)}")
     if len(findings) > _SHOWN:
         click.echo(f"... and {len(findings) - _SHOWN:,} more (--json lists all)")
 

@@ -13,7 +13,7 @@ import click
 
 from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples, json_option
-from fairshield.cli.output import print_json, print_table
+from fairshield.cli.output import print_json, print_table, printable
 from fairshield.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -144,15 +144,6 @@ def revoke(id: str, db: str, as_json: bool) -> None:
         click.echo(f"Revoked {id}; {_SEEN_WITHIN}.")
     if not left:
         click.echo("Note: no key is left, so the service answers nobody.", err=True)
-
-
-def printable(text: object) -> str:
-    r"""Text from elsewhere, without what would move a terminal's cursor or change its colours.
-
-    >>> printable("clear \x1b[2J the screen")
-    'clear �[2J the screen'
-    """
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
 
 
 def _check_stream(name: str | None) -> None:

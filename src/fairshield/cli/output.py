@@ -86,6 +86,15 @@ def number_of(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def printable(text: object) -> str:
+    r"""Text from elsewhere, without what would move a terminal's cursor or change its colours.
+
+    >>> printable("clear \x1b[2J the screen")
+    'clear �[2J the screen'
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+
+
 def human_size(size: float) -> str:
     """A size in bytes for people.
 

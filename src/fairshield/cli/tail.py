@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairshield.cli.extras import needed_by
-from fairshield.cli.keys import printable
 from fairshield.cli.options import examples
-from fairshield.cli.output import print_json
+from fairshield.cli.output import print_json, printable
 from fairshield.runtime.step import Decision, Why
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ KINDS = {
     "not-overridable": Kind(
         409,
         "The decision cannot be overridden",
-        "Override decisions of the window in progress, in a stream made with human = true.",
+        "Override each decision once, before its window ends, in a stream made with human = true.",
     ),
     "policy-not-ready": Kind(
         409, "The policy is not ready", "Wait until GET /v1/policies/{id} says ready."
