@@ -36,6 +36,7 @@ import fairshield as fs
 from fairshield.periodic import PeriodicShield
 from fairshield.service.commands import Close, Command
 from fairshield.service.engine import Engine
+from fairshield.service.jobs import Query
 from fairshield.service.live import LiveStream
 from fairshield.service.messages import StreamRequest
 from fairshield.service.problems import Refusal
@@ -701,3 +702,37 @@ def test_an_engine_over_a_store_that_cannot_be_opened_says_why(
 
     with pytest.raises(StoreError, match="cannot be used"):
         asyncio.run(start())
+
+
+# Many streams at once -----------------------------------------------------------------------
+
+
+async def test_many_streams_are_looked_at_in_one_go(address: str, artifacts: Artifacts) -> None:
+    names = [f"s{i}" for i in range(5)]
+    async with opened(address, artifacts, *(stream(artifacts, "window", n) for n in names)) as e:
+        await ask(e, "s1", one())
+        found = await e.survey([*names, "nobody"], lambda live: live.n)
+        assert {name: found[name] for name in names} == dict.fromkeys(names, 0) | {"s1": 1}
+        assert isinstance(found["nobody"], Refusal)
+        assert found["nobody"].kind == "not-found"
+
+
+async def test_a_stream_that_is_busy_shows_what_was_seen_last(
+    address: str, artifacts: Artifacts
+) -> None:
+    async with opened(address, artifacts, stream(artifacts, "perpetual")) as engine:
+        seen = await engine.query("perpetual", describe)
+        began, go = threading.Event(), threading.Event()
+
+        def long(live: LiveStream) -> None:
+            began.set()
+            assert go.wait(20)
+
+        slot = engine.slots["perpetual"]
+        engine.apply_elsewhere(slot, Query(None, "perpetual", long), None)
+        await asyncio.to_thread(began.wait, 20)
+        try:
+            found = await engine.survey(["perpetual"], describe, lambda live: live.described)
+            assert found == {"perpetual": seen}
+        finally:
+            go.set()

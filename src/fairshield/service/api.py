@@ -25,7 +25,7 @@ from fairshield.service.commands import (
     Overrule,
     decision_of,
 )
-from fairshield.service.context import Call
+from fairshield.service.context import Call, described
 from fairshield.service.engine import utc_now
 from fairshield.service.entries import Row, written
 from fairshield.service.events import all_events, either, stream_events
@@ -213,14 +213,7 @@ async def list_streams(call: Call) -> Reply:
     """All streams; one that cannot be shown is left out, and says why when asked for."""
     engine, only = call.service.engine, call.caller.stream
     names = [name for _, name in await engine.read(Connection.streams) if only in (None, name)]
-    found = await asyncio.gather(
-        *(engine.query(name, describe) for name in sorted(names)),
-        return_exceptions=True,
-    )
-    for error in found:
-        if isinstance(error, BaseException) and not isinstance(error, Refusal):
-            raise error
-    return reply(Streams(tuple(stream for stream in found if isinstance(stream, Stream))))
+    return reply(Streams(await described(call.service, names)))
 
 
 async def get_stream(call: Call) -> Reply:

@@ -14,7 +14,7 @@ import msgspec
 
 from fairshield.errors import FairshieldError
 from fairshield.service.entries import AnyEntry, Row, entry_of, follows
-from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Write
+from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Survey, Write
 from fairshield.service.live import Author, BrokenLogError, LiveStream
 from fairshield.service.problems import Refusal, refusal
 from fairshield.service.snapshots import WindowRow
@@ -73,6 +73,8 @@ class Batch:
                     self._take_back(job)
                 case Ask() | Query():
                     self._route(job)
+                case Survey():
+                    self._after.append(partial(self._survey, job))
         if self._asks or self._done:
             self._commit()
         if self._looks:
@@ -119,6 +121,22 @@ class Batch:
                 self._answer(job, job.look(live))
             except Exception as error:
                 self._failed(slot, job, error)
+
+    def _survey(self, job: Survey) -> None:
+        """Answer for those streams that can be seen at once."""
+        known = [slot for name in job.streams if (slot := self.engine.slots.get(name)) is not None]
+        lives = {slot.name: slot.live for slot in known if slot.live is not None}
+        heads = self._store.ends({live.number for live in lives.values()}) if lives else {}
+        found = {}
+        for slot in known:
+            live = lives.get(slot.name)
+            if live is None or heads.get(live.number, live.seq) != live.seq:
+                continue
+            at_once = slot.busy is None and live.planned
+            seen = job.look(live) if at_once else job.last(live)
+            if seen is not None:
+                found[slot.name] = seen
+        self._answer(job, found)
 
     def _write(self, job: Write) -> None:
         store = self._store

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 from fairshield.service.access import Access, Caller, RateLimit
 from fairshield.service.engine import Engine
 from fairshield.service.http import Scope
+from fairshield.service.messages import Stream
 from fairshield.service.policies import Workshop
+from fairshield.service.reports import describe
 from fairshield.service.shelf import Shelf
 
 
@@ -119,3 +121,9 @@ class Call:
     query: Any = None
     body: Any = None
     key: str | None = None
+
+
+async def described(service: Service, names: Iterable[str]) -> tuple[Stream, ...]:
+    """These streams, by name; one that cannot be shown is left out, and says why when asked for."""
+    found = await service.engine.survey(sorted(names), describe, lambda live: live.described)
+    return tuple(seen for _, seen in sorted(found.items()) if isinstance(seen, Stream))

@@ -31,7 +31,7 @@ from typing import Any, Literal, TypeVar
 from fairshield.service.batch import Batch, nothing
 from fairshield.service.commands import Command
 from fairshield.service.entries import Created
-from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Write
+from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Survey, Write
 from fairshield.service.live import Author, LiveStream
 from fairshield.service.loading import create_stream, load_stream
 from fairshield.service.messages import StreamRequest
@@ -139,6 +139,28 @@ class Engine:
         """What ``look`` sees of a stream whose entries are all on disk."""
         seen: T = await self._asked(lambda future: Query(future, stream, look))
         return seen
+
+    async def survey(
+        self,
+        streams: Sequence[str],
+        look: Callable[[LiveStream], T],
+        last: Callable[[LiveStream], T | None] = lambda live: None,
+    ) -> dict[str, T | Refusal]:
+        """:meth:`query` of many streams in one go; of those that cannot be seen, why.
+
+        Of a stream that is busy with a plan ``last`` may say what was seen last.
+        """
+        found: dict[str, T | Refusal]
+        found = await self._asked(lambda future: Survey(future, streams, look, last))
+        rest = [name for name in streams if name not in found]
+        asked = await asyncio.gather(
+            *(self.query(name, look) for name in rest), return_exceptions=True
+        )
+        for name, seen in zip(rest, asked, strict=True):
+            if isinstance(seen, BaseException) and not isinstance(seen, Refusal):
+                raise seen
+            found[name] = seen
+        return found
 
     async def write(self, change: Callable[[Connection], T]) -> T:
         """Run ``change`` in a transaction of its own."""

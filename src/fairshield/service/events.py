@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from fairshield.service import views
 from fairshield.service.commands import decision_of
-from fairshield.service.context import Call, Service
+from fairshield.service.context import Call, Service, described
 from fairshield.service.http import App
 from fairshield.service.messages import Service as ServiceState
 from fairshield.service.messages import Stream, Streams, Update
@@ -64,12 +64,7 @@ async def all_events(call: Call) -> App:
 
     async def update() -> tuple[str, bytes]:
         names = [name for _, name in await engine.read(Connection.streams) if only in (None, name)]
-        found = await asyncio.gather(
-            *(engine.query(name, describe) for name in sorted(names)),
-            return_exceptions=True,
-        )
-        streams = tuple(stream for stream in found if isinstance(stream, Stream))
-        return "", msgspec.json.encode(Streams(streams))
+        return "", msgspec.json.encode(Streams(await described(call.service, names)))
 
     return _sse(call, None, update)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,15 @@ class Query(Job):
 
     stream: str
     look: Callable[[LiveStream], Any]
+
+
+@dataclass(slots=True)
+class Survey(Job):
+    """A look at many streams at once; ``last`` is what was seen of one that is busy, if known."""
+
+    streams: Sequence[str]
+    look: Callable[[LiveStream], Any]
+    last: Callable[[LiveStream], Any]
 
 
 @dataclass(slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -15,9 +14,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from fairshield.service.context import Service
+from fairshield.service.context import Service, described
 from fairshield.service.messages import Stream
-from fairshield.service.reports import describe
 from fairshield.service.store import Connection
 
 
@@ -25,11 +23,8 @@ async def exposition(service: Service) -> tuple[bytes, str]:
     """All figures in Prometheus' text format, and its content type."""
     engine = service.engine
     names = [name for _, name in await engine.read(Connection.streams)]
-    found = await asyncio.gather(
-        *(engine.query(name, describe) for name in names), return_exceptions=True
-    )
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Figures(service, [s for s in found if isinstance(s, Stream)]))
+    registry.register(_Figures(service, await described(service, names)))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
@@ -43,7 +38,7 @@ def _guaranteed(stream: Stream) -> float | None:
 
 
 class _Figures(Collector):
-    def __init__(self, service: Service, streams: list[Stream]) -> None:
+    def __init__(self, service: Service, streams: Sequence[Stream]) -> None:
         self._service, self._streams = service, streams
 
     def collect(self) -> Iterable[Metric]:

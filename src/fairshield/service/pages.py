@@ -89,11 +89,9 @@ async def overview(call: Call) -> Reply:
         return _see_other(f"/streams/{call.caller.stream}")
     engine = call.service.engine
     names = [name for _, name in await engine.read(Connection.streams)]
-    found = await asyncio.gather(
-        *(engine.query(name, _card) for name in names), return_exceptions=True
-    )
-    cards = [card for card in found if not isinstance(card, BaseException)]
-    broken = [name for name, card in zip(names, found, strict=True) if isinstance(card, Refusal)]
+    found = await engine.survey(names, _card)
+    cards = [card for card in found.values() if not isinstance(card, Refusal)]
+    broken = [name for name, card in found.items() if isinstance(card, Refusal)]
     cards.sort(key=lambda card: (show.STATUSES[card.stream.status].rank, card.stream.name))
     tally = {status: sum(c.stream.status == status for c in cards) for status in show.STATUSES}
     return _render(
