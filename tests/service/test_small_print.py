@@ -135,6 +135,7 @@ async def test_an_infinite_bias_is_stored_and_read_again(
             if n < 4 and decided["accepted"] != (group == "a"):
                 await ask(engine, "s", overrule(n, group == "a"))
         state = await engine.query("s", state_of)
+        assert state.worst_bias is None
         await check_log(engine, "s")
     async with opened(address, artifacts) as engine:
         assert await engine.query("s", state_of) == state
