@@ -240,5 +240,5 @@ def restart() -> Iterator[Figure]:
 if __name__ == "__main__":
     serve(
         ForgetfulDatabase(sys.argv[1], serving=True), port=0,
-        announce=lambda address: print(address, flush=True),
+        announce=lambda address, _: print(address, flush=True),
     )  # fmt: skip

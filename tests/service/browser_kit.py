@@ -11,20 +11,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from live_server import PATIENCE, wait_for
 
 import fairshield as fs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PATIENCE = 90.0
-"""Seconds after which something that must happen counts as not happening."""
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -74,7 +73,7 @@ class WebServer:
             self._process = subprocess.Popen(
                 [*command, *self.arguments], stdout=log, stderr=log, env={**os.environ}
             )
-        until(self._answers, "the server does not answer")
+        wait_for(self._answers, "the server does not answer")
 
     def _answers(self) -> bool:
         try:
@@ -111,16 +110,6 @@ class WebServer:
         """Decide one person, under a key that has not been used."""
         body = {"group": group, "proposed": proposed, "cost": cost}
         return self.post(f"/v1/streams/{stream}/decisions", body, key=str(time.monotonic_ns()))
-
-
-def until(look: Callable[[], Any], otherwise: str, seconds: float = PATIENCE) -> Any:
-    """What ``look`` finds, as soon as that is something."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := look():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(otherwise)
 
 
 @contextlib.contextmanager
@@ -192,7 +181,7 @@ def _upload(server: WebServer, path: Path) -> str:
         def ready() -> bool:
             return bool(client.get(f"/v1/policies/{digest}").json()["status"] == "ready")
 
-        until(ready, "the policy is never ready")
+        wait_for(ready, "the policy is never ready")
     return digest
 
 

@@ -66,7 +66,6 @@ def make_artifacts(folder: Path) -> Artifacts:
     for name, policy in policies.items():
         policy.save(folder / f"{name}.shield")
         digests[name] = digest_of(folder / f"{name}.shield")
-    (folder / "shelf").mkdir()
     return Artifacts(folder, policies, digests)
 
 

@@ -200,11 +200,11 @@ class Killable:
     address
         The store.
     folder
-        For sockets and policies.
+        For sockets.
     """
 
     def __init__(self, address: str, folder: Path) -> None:
-        self.address, self.folder = address, folder
+        self.address = address
         settings = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._fork = subprocess.Popen(
             [sys.executable, str(Path(__file__))],
@@ -224,7 +224,7 @@ class Killable:
 
     def start(self) -> int:
         """Begin to start a server; its process."""
-        pid = self._order("start", self.address, str(self.folder), self._listener.address)
+        pid = self._order("start", self.address, self._listener.address)
         assert isinstance(pid, int)
         return pid
 
@@ -268,7 +268,7 @@ def wait_for_orders() -> None:
         sys.stdout.flush()
 
 
-async def serve(address: str, folder: str, socket: str) -> None:
+async def serve(address: str, socket: str) -> None:
     """Answer requests from a socket with an engine."""
     engine = Engine(open_database(address, serving=True), Shelf())
     await engine.start()

@@ -29,7 +29,7 @@ import pytest
 import fairshield as fs
 from fairshield.artifact import digest_of
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 """Seconds after which something that must happen counts as not happening."""
 
 
@@ -157,7 +157,7 @@ from fairshield.service.store import open_database
 logs.set_up("debug")
 server.serve(
     open_database(sys.argv[2], serving=True), port=0, limits=Limits({limits}),
-    patience=Patience({patience}), announce=lambda at: print("Serving at", at, flush=True),
+    patience=Patience({patience}), announce=lambda at, _: print("Serving at", at, flush=True),
 )
 """
 

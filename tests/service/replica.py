@@ -1,6 +1,6 @@
 """A process that decides over a PostgreSQL database, and tells every answer it was given.
 
-Arguments: the address, the folder of policies, a number, the streams.  Ends when its input does.
+Arguments: the address, a number, the streams.  Ends when its input does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def decide(engine: Engine, stream: str, name: str, ended: asyncio.Event) -
                 break
 
 
-async def main(address: str, shelf: str, number: str, *streams: str) -> None:
+async def main(address: str, number: str, *streams: str) -> None:
     engine = Engine(open_database(address), Shelf(), clock=fixed_clock)
     await engine.start()
     ended = asyncio.Event()

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from browser_kit import WebServer, chromium, serving, until
+from browser_kit import WebServer, chromium, serving
+from live_server import wait_for
 from playwright.sync_api import expect
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -25,13 +26,13 @@ def main() -> None:
         serving(Path(folder), "--demo") as server,
         chromium() as browser,
     ):
-        until(lambda: _well_under_way(server), "the demonstration does not get going")
+        wait_for(lambda: _well_under_way(server), "the demonstration does not get going")
         for name, path, scheme, viewport in PICTURES:
             page = browser.new_page(viewport=viewport, color_scheme=scheme)
             page.goto(server.address + path)
             expect(page.locator("#live")).to_have_text("Live")
             expect(page.get_by_text("being computed")).to_have_count(0, timeout=60_000)
-            until(lambda: _well_under_way(server), "the demonstration does not go on")
+            wait_for(lambda: _well_under_way(server), "the demonstration does not go on")
             page.wait_for_timeout(1_200)
             page.screenshot(path=IMAGES / f"{name}.png")
             page.close()

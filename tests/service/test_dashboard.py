@@ -18,8 +18,8 @@ from browser_kit import (
     number,
     populate,
     serving,
-    until,
 )
+from live_server import wait_for
 
 from fairshield.service.access import new_key
 from fairshield.service.store import open_database
@@ -234,7 +234,9 @@ def test_a_page_survives_the_death_of_its_server(
             server.decide("credit", "alpha", proposed=False)
 
         expect(lost).to_be_hidden()
-        until(lambda: decided(page) == before + 3 or page.wait_for_timeout(50), "never caught up")
+        wait_for(
+            lambda: decided(page) == before + 3 or page.wait_for_timeout(50), "never caught up"
+        )
         expect(page.locator("#plot")).to_have_attribute("data-points", str(before + 3))
         assert page.evaluate("window.same")
     eyes.close()

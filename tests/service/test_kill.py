@@ -29,7 +29,7 @@ def killable(address: str, tmp_path: Path) -> Iterator[Killable]:
     servers.close()
 
 
-async def set_up(address: str, folder: Path) -> None:
+async def set_up(address: str) -> None:
     engine = Engine(open_database(address), Shelf())
     await engine.start()
     await prepare(engine)
@@ -73,7 +73,7 @@ def hear_the_rest(server: Connection, load: Load) -> None:
 def test_nothing_that_was_answered_is_lost_or_changed_by_kills(
     killable: Killable, address: str, tmp_path: Path
 ) -> None:
-    asyncio.run(set_up(address, tmp_path))
+    asyncio.run(set_up(address))
     rng = random.Random(9)
     load = Load(rng)
     killed_while_starting = 0

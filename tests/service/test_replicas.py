@@ -195,7 +195,7 @@ def test_three_processes_survive_crashes_of_the_server_under_load(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
         subprocess.Popen(
-            [sys.executable, REPLICA, postgres, artifacts.folder / "shelf", str(i), *names],
+            [sys.executable, REPLICA, postgres, str(i), *names],
             stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, env=environment,
         )
         for i in range(3)

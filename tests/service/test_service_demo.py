@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_kit import PATIENCE, WebServer, make_policies, populate, serving, until
+from browser_kit import PATIENCE, WebServer, make_policies, populate, serving
+from live_server import wait_for
 
 from fairshield.errors import InvalidValueError
 from fairshield.service.demo import SCENARIOS, Scenario, check_own
@@ -40,7 +41,7 @@ def test_three_streams_end_fair_where_their_twins_do_not(server: WebServer) -> N
         enough = len(found) == 3 and all(s["state"]["decisions"] > 400 for s in found.values())
         return found if enough else None
 
-    found = until(fed, "the streams are not fed", seconds=2 * PATIENCE)
+    found = wait_for(fed, "the streams are not fed", seconds=2 * PATIENCE)
     assert set(found) == {"loans", "hiring", "benefits"}
     assert [found[s]["labelled"] for s in ("loans", "hiring", "benefits")] == [False, True, False]
     assert found["benefits"]["kind"] == "perpetual"
@@ -54,7 +55,7 @@ def test_three_streams_end_fair_where_their_twins_do_not(server: WebServer) -> N
 def test_decisions_keep_coming(server: WebServer) -> None:
     before = {name: s["state"]["decisions"] for name, s in streams(server).items()}
     assert before
-    until(
+    wait_for(
         lambda: all(s["state"]["decisions"] > before[n] + 3 for n, s in streams(server).items()),
         "nothing is decided any more",
     )
@@ -90,7 +91,7 @@ def test_a_database_that_is_new_or_its_own_is_taken(tmp_path: Path) -> None:
     check_own(str(path))
     assert not path.exists()
     with serving(tmp_path, "--demo", "--db", str(path)) as own:
-        until(lambda: len(streams(own)) == 3, "the streams are not made", seconds=2 * PATIENCE)
+        wait_for(lambda: len(streams(own)) == 3, "the streams are not made", seconds=2 * PATIENCE)
         check_own(str(path))
         assert own.stop() == 0
     check_own(str(path))

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,12 +135,6 @@ def serve(
         rate=rate, body=max_body * _MEGABYTE, upload=max_upload * _MEGABYTE,
         connections=max_connections,
     )  # fmt: skip
-    holder: list[Service] = []
-
-    def started(service: Service) -> Any:
-        holder.append(service)
-        return feeder()(service) if demo else None
-
     with contextlib.ExitStack() as stack:
         if db is None and demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairshield-demo-"))
@@ -149,8 +144,8 @@ def serve(
         database = open_database(db or "shield.db", serving=True)
         server.serve(
             database, host=host, port=port, limits=limits, demo=demo, tracing=tracing,
-            started=started,
-            announce=lambda address: _announce(database.address, address, holder[0]),
+            started=feeder() if demo else None,
+            announce=partial(_announce, database.address),
         )  # fmt: skip
 
 

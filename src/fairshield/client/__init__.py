@@ -15,9 +15,9 @@ if _MISSING:
         f"fairshield.Client needs {' and '.join(_MISSING)}: pip install 'fairshield[client]'"
     )
 
-from fairshield.client.asynchronous import AsyncClient as AsyncClient  # noqa: E402
-from fairshield.client.asynchronous import AsyncStream as AsyncStream  # noqa: E402
-from fairshield.client.errors import ServiceError as ServiceError  # noqa: E402
-from fairshield.client.errors import UnavailableError as UnavailableError  # noqa: E402
-from fairshield.client.synchronous import Client as Client  # noqa: E402
-from fairshield.client.synchronous import Stream as Stream  # noqa: E402
+from fairshield.client.asynchronous import AsyncClient as AsyncClient
+from fairshield.client.asynchronous import AsyncStream as AsyncStream
+from fairshield.client.errors import ServiceError as ServiceError
+from fairshield.client.errors import UnavailableError as UnavailableError
+from fairshield.client.synchronous import Client as Client
+from fairshield.client.synchronous import Stream as Stream

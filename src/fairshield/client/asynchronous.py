@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -242,8 +243,7 @@ class AsyncStream:
         self, *, before: int = 2**53, overruled: bool = False
     ) -> AsyncIterator[messages.Decision]:
         """Decisions, the latest first; all, or only those that were overruled."""
-        turn = lambda at: self._calls.decisions(at, overruled=overruled)  # noqa: E731
-        return self.client.items(turn, before)
+        return self.client.items(partial(self._calls.decisions, overruled=overruled), before)
 
     def windows(self, *, first: int = 0) -> AsyncIterator[messages.WindowEnd]:
         """Windows or periods that are over, oldest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -277,8 +278,7 @@ class Stream:
         self, *, before: int = 2**53, overruled: bool = False
     ) -> Iterator[messages.Decision]:
         """Decisions, the latest first; all, or only those that were overruled."""
-        turn = lambda at: self._calls.decisions(at, overruled=overruled)  # noqa: E731
-        return self.client.items(turn, before)
+        return self.client.items(partial(self._calls.decisions, overruled=overruled), before)
 
     def windows(self, *, first: int = 0) -> Iterator[messages.WindowEnd]:
         """Windows or periods that are over, oldest first."""

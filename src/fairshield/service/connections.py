@@ -46,6 +46,7 @@ class Connection(HttpToolsProtocol):
     _broken: Refusal | None = None
     _seen: tuple[Any, float] | None = None
 
+    # As uvicorn annotates it: connections over TCP have nothing less.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a client, or turn it away."""
         super().connection_made(transport)

@@ -81,9 +81,9 @@ def serve(
     demo: bool = False,
     tracing: Tracing | None = None,
     started: Callable[[Service], Any] | None = None,
-    announce: Callable[[str], None] = lambda address: None,
+    announce: Callable[[str, Service], None] = lambda address, service: None,
 ) -> None:
-    """Serve until told to stop; ``announce`` is called with the address once it can be reached."""
+    """Serve until told to stop; ``announce`` is told the address once it can be reached."""
     local, limits = is_local(host), limits or Limits()
     _check_host(host, port)
     keys = prepared(database)
@@ -111,7 +111,7 @@ def serve(
         for service in holder:
             service.engine.loop.call_soon_threadsafe(service.stopping.set)
 
-    server = Server(config, patience or Patience(), lambda: announce(address), told)
+    server = Server(config, patience or Patience(), lambda: announce(address, holder[0]), told)
     with bound:
         server.run(sockets=[bound])
     if tracing is not None:
