@@ -36,7 +36,7 @@ FORMAT_VERSION = 1
 _HEAD = struct.Struct("<8sII")
 _PREFIX = _HEAD.size + hashlib.sha256().digest_size
 _ALIGN = 64
-_TYPES = {"|u1", "<u2", "|i1", "<i2", "<i4", "<i8", "<f8"}
+_TYPES = {"|u1", "<u2", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8"}
 
 
 Arrays = dict[str, NDArray[Any]]

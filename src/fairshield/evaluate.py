@@ -46,6 +46,11 @@ class Evaluation:
 
 def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -> Evaluation:
     """Exact expectations of ``policy`` if requests follow ``inputs`` (default: its own)."""
+    if policy.method != Policy.method:
+        raise InvalidValueError(
+            f"exact expectations need a table of all decisions, this policy is {policy.method}: "
+            "simulate it instead"
+        )
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,13 @@ class Policy:
         ``None`` if it can from the start.
     risk
         Probability of violation, if the input model is right; 0 means guaranteed.
+    reason
+        Why the policy was made by the method it was made by.
     """
+
+    method: ClassVar[str] = "exact"
+    """``exact``: a table of all decisions; ``long``: see :mod:`fairshield.long`."""
+    _methods: ClassVar[dict[str, type[Policy]]] = {}
 
     prop: Property
     inputs: InputModel | InputSchedule
@@ -69,6 +75,11 @@ class Policy:
     version: str = ""
     salvage: RowTable | None = None
     risk: float = 0.0
+    reason: str = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Policy._methods[cls.method] = cls
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -143,6 +154,10 @@ class Policy:
         """Whether fairness is still guaranteed after ``decided`` decisions with these counters."""
         return self.reader.feasible(decided, *self.position(counts, decided))
 
+    def planned(self, t: int, at: tuple[int, int, int, int]) -> int:
+        """How many decisions, from the counters after ``t``, can be looked up at once."""
+        return self.horizon - t
+
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
         return write_artifact(path, *self.to_artifact())
@@ -162,11 +177,27 @@ class Policy:
             "least_cost": self.least_cost,
             "library": self.version,
         }
-        arrays = _arrays(self.rows) | {"edges": self.edges, "ranks": self.ranks}
-        if self.salvage is not None:
-            data["risk"] = self.risk
-            arrays |= {_SALVAGE + name: array for name, array in _arrays(self.salvage).items()}
-        return data, arrays
+        more, arrays = self._stored()
+        return data | more, arrays | {"edges": self.edges, "ranks": self.ranks}
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What the method adds to header and arrays; :meth:`_restored` is the inverse."""
+        if self.salvage is None:
+            return {}, _arrays(self.rows)
+        salvage = {_SALVAGE + name: array for name, array in _arrays(self.salvage).items()}
+        return {"risk": self.risk}, _arrays(self.rows) | salvage
+
+    @staticmethod
+    def _restored(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        return {
+            "rows": _table(arrays),
+            "salvage": _table(arrays, _SALVAGE) if "risk" in data else None,
+            "risk": data.get("risk", 0.0),
+        }
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit the horizon, the cost levels or each other."""
+        check_tables(self.layout, self.rows, self.edges, self.ranks, self.salvage)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Policy:
@@ -183,8 +214,13 @@ class Policy:
     def from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
         """The policy that :meth:`to_artifact` described, its tables checked."""
         prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
-        terminal = data["terminal"]
-        policy = Policy(
+        terminal, method = data["terminal"], data.get("method", Policy.method)
+        made = ({Policy.method: Policy} | Policy._methods).get(method)
+        if made is None:
+            raise ArtifactError(
+                f"not a policy: unknown method {method!r}, perhaps of a later version"
+            )
+        policy = made(
             prop=prop,
             inputs=inputs,
             horizon=int(data["horizon"]),
@@ -195,21 +231,20 @@ class Policy:
             expected_cost=data["expected_cost"],
             edges=arrays["edges"],
             ranks=arrays["ranks"],
-            rows=_table(arrays),
             spread=data["spread"],
             least_cost=data["least_cost"],
             version=data["library"],
-            salvage=_table(arrays, _SALVAGE) if "risk" in data else None,
-            risk=data.get("risk", 0.0),
+            **made._restored(data, arrays),
         )
-        check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
+        policy.check()
         return policy
 
     def __str__(self) -> str:
         return (
             f"{self.prop} over {self.horizon} decisions, groups {self.groups[0]} and "
             f"{self.groups[1]}, expected cost {self.expected_cost:.6g}"
-            + ("" if self.salvage is None else f", violated with probability {self.risk:.6g}")
+            + (f", violated with probability {self.risk:.6g}" if self.risk else "")
+            + ("" if self.method == Policy.method else f", {self.method} method")
         )
 
 

@@ -12,13 +12,14 @@ from fairshield.compiler import jit
 from fairshield.counts import GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.long import LongPolicy
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, tables, verdict
+from fairshield.runtime.compiled import PolicyTables, Requests, decide_batch, tables, verdict
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_WINDOWS_AT_ONCE = 4096
+_WINDOWS_AT_ONCE, _DECISIONS_AT_ONCE = 4096, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,7 @@ def simulate(
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
+    simulate_some = _simulate_long if isinstance(policy, LongPolicy) else _simulate_tables
     draw = _Sampler(policy, inputs)
     horizon, stops = policy.horizon, np.array(policy.due)
     costs, overruled = np.zeros(n_windows), np.zeros(n_windows, np.int64)
@@ -106,20 +108,57 @@ def simulate(
     at = np.zeros((horizon, 2), np.int64)
     keep = min(keep, n_windows)
     paths = np.zeros((2, keep, horizon + 1, 4), np.int64)
-    for first in range(0, n_windows, _WINDOWS_AT_ONCE):
-        last = min(first + _WINDOWS_AT_ONCE, n_windows)
+    at_once = max(min(_WINDOWS_AT_ONCE, _DECISIONS_AT_ONCE // horizon), 1)
+    for first in range(0, n_windows, at_once):
+        last = min(first + at_once, n_windows)
         requests = rng.random((last - first, horizon))
         outcomes = rng.random((last - first if policy.labelled else 0, horizon))
         kept = paths[:, first : max(first, min(last, keep))]
-        _simulate(
-            tables(policy), requests, outcomes, draw.cumulative, draw.relevant, draw.costs,
-            draw.levels, stops, costs[first:last], overruled[first:last], ends[:, first:last],
-            at, kept,
+        simulate_some(
+            policy, draw, requests, outcomes, stops, costs[first:last], overruled[first:last],
+            ends[:, first:last], at, kept,
         )  # fmt: skip
     fair = [_fair(policy, ends[i]) for i in (0, 1)]
     bias = [_bias(policy, ends[i][:, -1]) for i in (0, 1)]
     paths += np.array([n for count in policy.start_counts() for n in count])
     return Simulation(costs, overruled, fair[0], fair[1], bias[0], bias[1], at, paths[0], paths[1])
+
+
+def _simulate_tables(
+    policy: Policy, draw: _Sampler, requests: Floats, outcomes: Floats, *out: Any
+) -> None:
+    _simulate(
+        tables(policy), requests, outcomes, draw.cumulative, draw.relevant, draw.costs,
+        draw.levels, *out,
+    )  # fmt: skip
+
+
+def _simulate_long(
+    policy: Policy, draw: _Sampler, requests: Floats, outcomes: Floats, stops: Ints, paid: Floats,
+    overruled: Ints, ends: Ints, overruled_at: Ints, paths: Ints,
+) -> None:  # fmt: skip
+    """Window by window, each with its own endgame."""
+    for window, drawn in enumerate(requests):
+        groups, proposed, levels, costs, chance = draw.requests(drawn)
+        relevant = outcomes[window] < chance if policy.labelled else np.ones(len(drawn), bool)
+        asked = Requests(groups, proposed, levels, costs, relevant)
+        accepted, _ = decide_batch(policy, 0, (0, 0, 0, 0), asked)
+        differ = accepted != proposed
+        paid[window], overruled[window] = costs[differ].sum(), differ.sum()
+        np.add.at(overruled_at, (np.flatnonzero(differ), groups[differ]), 1)
+        for i, final in enumerate((accepted, proposed)):
+            counters = _running(groups, final, relevant)
+            ends[i, window] = counters[stops]
+            if window < paths.shape[1]:
+                paths[i, window] = counters
+
+
+def _running(groups: Any, accepted: Any, relevant: Any) -> Ints:
+    """Counters before each decision and after the last."""
+    gained = [relevant & (groups == g) & taken for g in (0, 1) for taken in (True, accepted)]
+    counters = np.zeros((len(groups) + 1, 4), np.int64)
+    np.cumsum(np.stack(gained, axis=1), axis=0, out=counters[1:])
+    return counters
 
 
 class _Sampler:
@@ -133,6 +172,23 @@ class _Sampler:
         self.levels = np.searchsorted(policy.edges, table.levels, side="left")
         relevant = table.relevance(policy.prop.relevant_outcome)
         self.relevant = relevant.reshape(steps, -1)
+
+    def requests(self, drawn: Floats) -> tuple[Any, Any, Any, Floats, Floats]:
+        """Groups, proposals, levels, costs and chances of being relevant of one window."""
+        cells = np.empty(len(drawn), np.int64)
+        if len(self.cumulative) == 1:
+            cells = np.searchsorted(self.cumulative[0], drawn, side="right")
+        else:
+            for t, sums in enumerate(self.cumulative):
+                cells[t] = np.searchsorted(sums, drawn[t], side="right")
+        n = len(self.costs)
+        cells = np.minimum(cells, 4 * n - 1)
+        step = np.arange(len(drawn)) if len(self.relevant) > 1 else 0
+        level = cells % n
+        return (
+            (cells // (2 * n)).astype(np.int8), cells // n % 2 == 1,
+            self.levels[level].astype(np.int32), self.costs[level], self.relevant[step, cells],
+        )  # fmt: skip
 
 
 def _counters(policy: Policy, gained: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:

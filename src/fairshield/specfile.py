@@ -32,9 +32,9 @@ from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Record, declared, format_of, open_lines, read_records
 from fairshield.spec import Property, property_from_dict
-from fairshield.synthesis import synthesize
+from fairshield.synthesis import Method, synthesize
 
-WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread")
+WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame")
 PERIODIC_KEYS = ("periodic", "period", "periods", "lookahead", "bounds", "fallback")
 AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
 RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names")
@@ -50,6 +50,8 @@ class Spec:
     start: Counts | None = None
     checkpoints: tuple[int, ...] = ()
     spread: float = 1.0
+    method: Method = "auto"
+    endgame: int | None = None
 
     def synthesize(self, **options: Any) -> Policy:
         """The cheapest policy; ``options`` are those of :func:`fairshield.synthesize`."""
@@ -124,6 +126,8 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
         start=parse_start(data, inputs.groups),
         checkpoints=_list(data, "checkpoints"),
         spread=_number(data, "spread", 1.0),
+        method=data.get("method", "auto"),
+        endgame=data.get("endgame"),
     )
 
 

@@ -19,7 +19,12 @@ BAD_OPTIONS = {
     "bound NaN": (["--bound", "NaN"], "got 'NaN'"),
     "horizon 0": (["--horizon", "0"], "at least 1, got 0"),
     "horizon -3": (["--horizon", "-3"], "at least 1, got -3"),
-    "horizon 1e9": (["--horizon", "1000000000"], "shorten the horizon"),
+    "horizon 1e9": (["--horizon", "1000000000"], "shorten the window"),
+    "exact horizon 1e9": (
+        ["--horizon", "1000000000", "--method", "exact"],
+        "shorten the horizon",
+    ),
+    "endgame of a table": (["--endgame", "5", "--method", "exact"], "leave one of them out"),
     "horizon in letters": (["--horizon", "1e9"], "not a valid integer"),
     "shares sum to 0.9": (["--groups", "a=0.4,b=0.5"], "sum to 0.9, they must sum to 1"),
     "one group": (["--groups", "a=1"], "need exactly two"),

@@ -143,8 +143,8 @@ MISTAKES = {
         "periods must be a whole number of at least 1, got 0",
     ),
     "too long": (
-        ["--periodic", "exact", "--period", "300", "--periods", "300"],
-        "horizon 90000 needs about",
+        ["--property", "share-parity", "--periodic", "exact", "--period", "300", "--periods", "9"],
+        "horizon 2700 needs about",
     ),
     "lookahead 0": (["--periodic", "perpetual", "--period", "4", "--lookahead", "0"], "got 0"),
     "far apart": (

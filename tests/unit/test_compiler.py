@@ -12,6 +12,7 @@ from fairshield import compiler
 
 COMPILED = [
     "evaluate",
+    "long.kernels",
     "runtime.compiled",
     "simulate",
     "synthesis.best_effort",

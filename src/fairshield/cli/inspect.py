@@ -17,6 +17,7 @@ from fairshield.cli.output import (
 )
 from fairshield.cli.synthesize import summary
 from fairshield.errors import InvalidValueError
+from fairshield.long import LongPolicy
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -50,7 +51,7 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
             )
         _inspect_periodic(loaded, policy, as_json)
         return
-    wanted = loaded.layout.n_states <= _QUICK if interventions is None else interventions
+    wanted = _is_quick(loaded) if interventions is None else interventions
     facts = describe(loaded, policy, interventions=wanted)
     if as_json:
         print_json(facts)
@@ -58,8 +59,12 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
     print_facts(_for_people(loaded, facts))
     if facts["interventions"] is not None:
         _print_interventions(loaded, facts["interventions"])
-    elif interventions is None:
+    elif interventions is None and loaded.method == Policy.method:
         click.echo("\nWhere it intervenes takes a while to compute: add --interventions")
+
+
+def _is_quick(policy: Policy) -> bool:
+    return policy.method == Policy.method and policy.layout.n_states <= _QUICK
 
 
 def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None:
@@ -172,14 +177,22 @@ def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("input model", str(policy.inputs)),
         ("start", _start(policy)),
         ("spread", f"{policy.spread:g}" if policy.spread > 1 else "none"),
-        ("tables", f"{facts['rows']:,} rows, {facts['dense_rows']:,} of them dense"),
+        ("method", policy.method + (f": {policy.reason}" if policy.reason else "")),
+        ("tables", _tables(policy, facts)),
         ("file", f"{human_size(facts['bytes'])}, made by fairshield {policy.version}"),
         ("sha256", facts["sha256"]),
     ]
 
 
+def _tables(policy: Policy, facts: dict[str, Any]) -> str:
+    if isinstance(policy, LongPolicy):
+        prices = f"prices of {human_size(policy.nbytes)}"
+        return f"{prices}; the last {policy.endgame} decisions are solved when they come"
+    return f"{facts['rows']:,} rows, {facts['dense_rows']:,} of them dense"
+
+
 def _promise(policy: Policy, what: str) -> tuple[str, str]:
-    if policy.salvage is None:
+    if not policy.risk:
         return "guarantee", f"{what}, whatever arrives"
     return "best effort", f"{what}, violated with probability {policy.risk:.3g}"
 

@@ -53,6 +53,17 @@ from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
     type=float,
     help="Above 1, spread interventions over the window.  [default: 1]",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "exact", "long"]),
+    help="A table of all decisions, or worked out as they come.  [default: auto]",
+)
+@click.option(
+    "--endgame",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Decisions at the end of a long window that are solved exactly.",
+)
 @input_options
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), help="Default: all processors.")
 @json_option
@@ -85,6 +96,8 @@ def synthesize(
         print_json(facts)
     else:
         click.echo(_line(facts))
+        if facts.get("method") == "long":
+            click.echo(f"Method: long, because {facts['reason']}.", err=True)
 
 
 def _window(said: dict[str, Any], threads: int | None) -> Policy:
@@ -124,6 +137,8 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
         "property": policy.prop.to_dict(),
         "guarantee": f"{policy.prop} over {policy.horizon} decisions",
         "horizon": policy.horizon,
+        "method": policy.method,
+        "reason": policy.reason,
         "expected_cost": policy.expected_cost,
         "least_cost": policy.least_cost,
         "bytes": path.stat().st_size,

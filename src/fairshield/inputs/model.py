@@ -298,6 +298,10 @@ class InputModel:
         given = None if self.outcomes is None else self.outcomes[None]
         return InputTable(self.groups, self.levels, self.edges, self.probs[None], given)
 
+    def average(self, horizon: int) -> InputModel:
+        """What to expect over a window as if it were the same at every step: this model."""
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; :func:`inputs_from_dict` is the inverse, exact to the bit."""
         assert self.edges is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,32 @@ class InputSchedule:
 
     def table(self, horizon: int) -> InputTable:
         """One row per step; the levels are those of all models together."""
-        models: list[InputModel] = []
-        for model, steps in self.parts:
-            models += [model] * min(steps, horizon - len(models))
-        models += [self.parts[-1][0]] * (horizon - len(models))
+        lengths = self._lengths(horizon)
+        table = self._by_part()
+        outcomes = None if table.outcomes is None else np.repeat(table.outcomes, lengths, axis=0)
+        return replace(table, probs=np.repeat(table.probs, lengths, axis=0), outcomes=outcomes)
+
+    def average(self, horizon: int) -> InputModel:
+        """What to expect over a window as if it were the same at every step."""
+        table, lengths = self._by_part(), np.array(self._lengths(horizon)) / horizon
+        people = table.probs * lengths[:, None, None, None]
+        probs, outcomes = people.sum(axis=0), None
+        if table.outcomes is not None:
+            positive = (people * table.outcomes).sum(axis=0)
+            outcomes = np.divide(positive, probs, out=np.full(probs.shape, 0.5), where=probs > 0)
+        return InputModel(self.groups, table.levels, probs, outcomes, table.edges)
+
+    def _lengths(self, horizon: int) -> list[int]:
+        """Steps of each part within the window; the last covers whatever remains."""
+        lengths, left = [], horizon
+        for _, steps in self.parts:
+            lengths.append(min(steps, left))
+            left -= lengths[-1]
+        lengths[-1] += left
+        return lengths
+
+    def _by_part(self) -> InputTable:
+        """One row per part."""
         widest: dict[float, float] = {}
         for model, _ in self.parts:
             assert model.edges is not None
@@ -70,14 +92,14 @@ class InputSchedule:
         # Where a level of one model lies in the cell of another's, the cell ends halfway to it.
         overlap = edges[:-1] >= levels[1:]
         edges[:-1][overlap] = ((levels[:-1] + levels[1:]) / 2)[overlap]
-        probs = np.zeros((horizon, 2, 2, len(levels)))
+        probs = np.zeros((len(self.parts), 2, 2, len(levels)))
         labelled = all(model.outcomes is not None for model, _ in self.parts)
         outcomes = np.full(probs.shape, 0.5) if labelled else None
-        for t, model in enumerate(models):
+        for i, (model, _) in enumerate(self.parts):
             at = np.searchsorted(levels, model.levels)
-            probs[t][:, :, at] = model.probs
+            probs[i][:, :, at] = model.probs
             if outcomes is not None and model.outcomes is not None:
-                outcomes[t][:, :, at] = model.outcomes
+                outcomes[i][:, :, at] = model.outcomes
         return InputTable(self.groups, levels, edges, probs, outcomes)
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from fairshield.counts import Counts
+from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.layout import layout_of
 from fairshield.spec import BoundedRates, DifferenceOfRates
-from fairshield.synthesis import least_cost
+from fairshield.synthesis import MOST_STATES, least_cost
 
 Inputs = InputModel | InputSchedule
 Progress = Callable[[float], None]
@@ -44,6 +46,11 @@ def cheapest(
     fraction with a denominator of at most ``period``.  There they are widest, so these are all
     the candidates.  Among equally cheap ones the most central is taken.
     """
+    if layout_of(period, prop.relevant_outcome is not None).n_states > MOST_STATES:
+        raise InvalidValueError(
+            f"the cheapest bounds for {period} decisions are too many to try: give bounds, or "
+            "leave them out to have them centred around the expected rate"
+        )
     best = (math.inf, Fraction(0), Fraction(0))
     found = candidates(prop.bound, period)
     for i, lower in enumerate(found):

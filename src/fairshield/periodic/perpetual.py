@@ -8,6 +8,7 @@ from typing import Any
 
 from fairshield.counts import Counts, is_whole
 from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.layout import layout_of
 from fairshield.periodic.policy import (
     NOBODY,
     Inputs,
@@ -21,7 +22,7 @@ from fairshield.periodic.policy import (
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
 from fairshield.spec import Certificate, Property, Sustained
-from fairshield.synthesis import synthesize
+from fairshield.synthesis import MOST_STATES, synthesize
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,14 @@ class Perpetual(PeriodicPolicy):
 
     def plan(self, counts: Counts, *, recorded: int = 1) -> Policy:
         """The cheapest plan from these counters, with the decisions of its first periods."""
-        total, horizon = self.lookahead * self.period, recorded * self.period
+        lookahead = self.lookahead
+        if layout_of(lookahead * self.period, self.labelled).n_states > MOST_STATES:
+            # The end of a long period says little about where the next one leads.
+            lookahead = recorded = 1
+        total, horizon = lookahead * self.period, recorded * self.period
         try:
             return synthesize(
-                self.prop, repeated(self.inputs, self.period, self.lookahead), horizon=horizon,
+                self.prop, repeated(self.inputs, self.period, lookahead), horizon=horizon,
                 further=total - horizon, start=counts, terminal=self.sustained,
                 checkpoints=range(self.period, total, self.period),
             )  # fmt: skip
@@ -91,7 +96,7 @@ class Perpetual(PeriodicPolicy):
             raise InfeasibleError(
                 f"no plan over {total} decisions keeps {self.prop} at the end of every "
                 f"{self.period} and ends with a certificate, starting from {so_far(counts)}: raise "
-                f"lookahead (now {self.lookahead}), loosen the bound, set min_support, or use a "
+                f"lookahead (now {lookahead}), loosen the bound, set min_support, or use a "
                 "Dynamic shield, which does what can be done from a history that others made"
             ) from None
 

@@ -271,14 +271,14 @@ def _job(
 
 def _decide(window: Window, streams: Streams, runs: Ints, columns: slice) -> tuple[Flags, Ints]:
     """Decisions of some runs in one period, and the counters gained, from the same counters."""
-    from fairshield.runtime.compiled import decide_streams, tables
+    from fairshield.runtime.compiled import Requests, decide_batches
 
     policy, costs = window.policy, streams.costs[runs, columns]
     levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)
-    begin = np.array(policy.since_start(window.counts))
-    at, accepted = np.tile(begin, (len(runs), 1)), np.empty(costs.shape, bool)
-    decide_streams(
-        tables(policy), window.decided, at, streams.groups[runs, columns],
-        streams.proposed[runs, columns], levels, streams.relevant[runs, columns], accepted,
+    begin = policy.since_start(window.counts)
+    requests = Requests(
+        streams.groups[runs, columns], streams.proposed[runs, columns], levels, costs,
+        streams.relevant[runs, columns],
     )  # fmt: skip
-    return accepted, at - begin
+    accepted, at = decide_batches(policy, window.decided, begin, requests)
+    return accepted, at - np.array(begin)

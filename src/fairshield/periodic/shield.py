@@ -115,11 +115,18 @@ class PeriodicShield:
 
     @property
     def planned(self) -> bool:
-        """Whether the next decision is decided at once; before a new period is planned, it is not.
+        """Whether the next decision is decided at once; before a new plan is made, it is not.
 
         :attr:`guarantee` makes the plan as well.
         """
-        return self._plan is not None or self._over
+        if self._plan is None:
+            return self._over
+        return self._plan.shield.planned > 0 or not self._plan.shield.remaining
+
+    @property
+    def at_once(self) -> int:
+        """How many decisions can be made before a plan has to be made."""
+        return 0 if self._plan is None else min(self._plan.shield.planned, self.remaining)
 
     @property
     def over(self) -> bool:

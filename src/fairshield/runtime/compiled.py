@@ -16,8 +16,10 @@ from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
+from fairshield.runtime import step
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
@@ -258,12 +260,76 @@ def decide_batch(
     """Answers to ``requests`` after ``t`` decisions, and the counters after them."""
     counters = np.array(at, np.int64)
     accepted = np.empty(len(requests.groups), np.bool_)
-    decide_stream(
-        tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
-        requests.relevant, accepted,
-    )  # fmt: skip
+    if isinstance(policy, LongPolicy):
+        _decide_long(policy, t, counters, requests, accepted)
+    else:
+        decide_stream(
+            tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
+            requests.relevant, accepted,
+        )  # fmt: skip
+    return accepted, _as_tuple(counters)
+
+
+def decide_batches(
+    policy: Policy, t: int, at: tuple[int, int, int, int], requests: Requests
+) -> tuple[NDArray[np.bool_], Ints]:
+    """:func:`decide_batch` for each row of ``requests``, all from the same counters."""
+    runs = len(requests.groups)
+    counters, accepted = (
+        np.tile(np.array(at, np.int64), (runs, 1)),
+        np.empty(requests.groups.shape, np.bool_),
+    )
+    if isinstance(policy, LongPolicy):
+        for run in range(runs):
+            one = Requests(*(column[run] for column in requests))
+            accepted[run], counters[run] = decide_batch(policy, t, at, one)
+    else:
+        decide_streams(
+            tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
+            requests.relevant, accepted,
+        )  # fmt: skip
+    return accepted, counters
+
+
+def _decide_long(
+    policy: LongPolicy, t: int, at: Ints, requests: Requests, accepted: NDArray[np.bool_]
+) -> None:
+    """Up to each endgame by the certificates and prices, then by its table."""
+    reader, n, i = policy.reader, len(accepted), 0
+    while i < n:
+        check = policy.next_check(t + i)
+        if policy.in_endgame(t + i):
+            endgame, (steps, *local) = reader.endgame(t + i, _as_tuple(at))
+            end = min(n, check - t)
+            here, counters = slice(i, end), np.array(local, np.int64)
+            decide_stream(
+                tables(endgame.policy), steps, counters, requests.groups[here],
+                requests.proposed[here], requests.levels[here], requests.relevant[here],
+                accepted[here],
+            )  # fmt: skip
+            at[:] = counters + np.array(endgame.at)
+            i = end
+            continue
+        i = reader.decide_on(t + i, at, requests, accepted, i, min(n, check - policy.endgame - t))
+        if i < n and not policy.in_endgame(t + i):
+            _decide_one(policy, t + i, at, requests, accepted, i)
+            i += 1
+
+
+def _decide_one(
+    policy: Policy, t: int, at: Ints, requests: Requests, accepted: NDArray[np.bool_], i: int
+) -> None:
+    group, proposed = int(requests.groups[i]), bool(requests.proposed[i])
+    accept, _ = step.verdict(policy, t, *_as_tuple(at), group, proposed, float(requests.costs[i]))
+    accepted[i] = accept
+    if requests.relevant[i]:
+        at[2 * group] += 1
+        at[2 * group + 1] += accept
+
+
+def _as_tuple(counters: Ints) -> tuple[int, int, int, int]:
     n_a, k_a, n_b, k_b = counters.tolist()
-    return accepted, (n_a, k_a, n_b, k_b)
+    return n_a, k_a, n_b, k_b
 
 
 # From a user's arrays to numbers ------------------------------------------------------------

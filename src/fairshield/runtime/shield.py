@@ -113,6 +113,15 @@ class Shield:
         return self.policy.horizon - self._t
 
     @property
+    def planned(self) -> int:
+        """How many decisions can be made at once.
+
+        The one after them works out the end of a long window first, which takes milliseconds;
+        so does :attr:`guaranteed`, for whoever wants it done beforehand.
+        """
+        return self.policy.planned(self._t, self._at)
+
+    @property
     def pending(self) -> Decision | None:
         """The decision whose outcome must be observed next, if any."""
         return self._pending

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from fairshield.counts import Counts, Group, unknown_group
+from fairshield.long import LongPolicy
 from fairshield.periodic import PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.records import declared
@@ -172,19 +173,19 @@ class LiveStream:
     def takes_long(self, decisions: int = 1) -> bool:
         """Whether a request may need a plan to be made, which is not for the thread that writes."""
         shield = self.shield
-        if not isinstance(shield, PeriodicShield):
-            return False
-        return self.created.human or not shield.planned or decisions > shield.remaining
+        if isinstance(shield, PeriodicShield):
+            return self.created.human or not shield.planned or decisions > shield.at_once
+        return isinstance(shield.policy, LongPolicy) and decisions > shield.planned
 
     def replay_takes_long(self, row: Row) -> bool:
         """:meth:`takes_long`, for an entry that is there."""
         person = self.created.human and row.n is None
-        return self.periodic and (person or not self.planned)
+        return not self.planned or (self.periodic and person)
 
     @property
     def planned(self) -> bool:
         """Whether asking for the state makes no plan."""
-        return self.closed or not isinstance(self.shield, PeriodicShield) or self.shield.planned
+        return self.closed or not self.shield.remaining or bool(self.shield.planned)
 
     # Requests: each returns the entries it led to ---------------------------------------------
 

@@ -26,6 +26,7 @@ import msgspec
 from fairshield.counts import Group
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
+from fairshield.long.rule import unsupported
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.engine import Engine
 from fairshield.service.live import AnyPolicy
@@ -33,13 +34,15 @@ from fairshield.service.news import News
 from fairshield.service.problems import Refusal
 from fairshield.service.shelf import Shelf
 from fairshield.service.store import Connection, PolicyRow, UnstorableError
+from fairshield.spec import Property
 from fairshield.specfile import known_keys, parse_periodic, parse_spec
+from fairshield.synthesis import MOST_STATES as EXACT_STATES
 from fairshield.synthesis.memory import check_memory
 
 logger = logging.getLogger("fairshield.service")
 _BETWEEN_NOTES = 0.5
 """Seconds between two notes of the progress of a job."""
-MOST_STATES = 10**11
+MOST_STATES, MOST_DECISIONS = 10**11, 10**8
 """Of a policy that is made for others: some minutes' work."""
 
 
@@ -229,7 +232,7 @@ def _described(spec: Mapping[str, Any]) -> str:
             return str(periodic)
         parsed = parse_spec(spec)
         check_groups(parsed.inputs.groups)
-        _check_size(parsed.horizon, parsed.prop.relevant_outcome is not None)
+        _check_size(parsed.horizon, parsed.prop, plain=parsed.spread == 1.0)
         return f"{parsed.prop} over {parsed.horizon} decisions"
     except FairshieldError:
         raise
@@ -251,14 +254,17 @@ def _check_plans(policy: AnyPolicy) -> None:
     """Refuse a periodic policy whose plans the service could not make in time."""
     if isinstance(policy, PeriodicPolicy) and policy.tables is None:
         at_once: int = getattr(policy, "periods", 0) or getattr(policy, "lookahead", 1)
-        _check_size(policy.period * at_once, policy.labelled)
+        _check_size(policy.period * at_once, policy.enforced, plain=True)
 
 
-def _check_size(horizon: int, labelled: bool) -> None:
+def _check_size(horizon: int, prop: Property, *, plain: bool) -> None:
     """Refuse what would keep the service busy for hours, or take all of its memory."""
     if isinstance(horizon, bool) or not isinstance(horizon, int) or not 1 <= horizon <= 2**31:
         raise InvalidValueError(f"horizon must be a whole number of at least 1, got {horizon!r}")
-    layout = layout_of(horizon, labelled)
+    layout = layout_of(horizon, prop.relevant_outcome is not None)
+    long = plain and horizon <= MOST_DECISIONS and unsupported(prop) is None
+    if long and layout.n_states > EXACT_STATES:
+        return  # worked out as decisions come
     if layout.n_states > MOST_STATES:
         raise Refusal(
             "too-costly",

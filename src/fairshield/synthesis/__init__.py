@@ -17,11 +17,13 @@ from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
 from fairshield.layout import layout_of
+from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
 from fairshield.synthesis import reference
 from fairshield.synthesis.memory import check_memory, check_salvage_memory
+from fairshield.synthesis.method import MOST_STATES, Method, chosen_method, obstacle_of
 from fairshield.synthesis.problem import Problem, make_problem
 
 Backend = Literal["auto", "reference", "cpu"]
@@ -31,7 +33,9 @@ _MOST_REFERENCE = 200
 _MOST_SEEN = 10**15
 
 __all__ = [
+    "MOST_STATES",
     "Backend",
+    "Method",
     "check_kinds",
     "checked_start",
     "cost_to_go",
@@ -54,6 +58,8 @@ def synthesize(
     terminal: Property | None = None,
     spread: float = 1.0,
     best_effort: bool = False,
+    method: Method = "auto",
+    endgame: int | None = None,
     backend: Backend = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -86,6 +92,14 @@ def synthesize(
         Where no shield can guarantee the property from ``start``, make the policy that violates it
         with the least probability (``policy.risk``), at the least expected cost among those,
         instead of raising :class:`InfeasibleError`.  It changes nothing where one can.
+    method
+        ``"exact"`` makes a table of all decisions, of least expected cost.  ``"long"`` works
+        decisions out as they come, in memory and time that do not depend on the horizon: the same
+        guarantee, at nearly the least cost; see docs/long.md.  ``"auto"`` makes a table if that
+        is a matter of seconds; ``policy.method`` and ``policy.reason`` say what it chose and why.
+    endgame
+        How many decisions before each check a long policy solves exactly, from the counters at
+        hand; default: as many as take a few milliseconds.
     backend
         ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
     threads
@@ -119,6 +133,22 @@ def synthesize(
             f"best_effort is for one window, and further={further} plans beyond it: leave one out"
         )
     _check_backend(backend, planned)
+    obstacle = obstacle_of(
+        prop, spread=spread, further=further, checkpoints=points, terminal=terminal
+    )
+    made_by, reason = chosen_method(method, prop, inputs, planned, obstacle, MOST_STATES)
+    if made_by == "long":
+        from fairshield.synthesis.long_plan import make_long_policy
+
+        return make_long_policy(
+            prop, inputs, horizon, start, points, terminal,
+            endgame=endgame, best_effort=best_effort, reason=reason,
+        )  # fmt: skip
+    if endgame is not None and method == "exact":
+        raise InvalidValueError(
+            f"endgame={endgame!r} is for long policies, and method='exact' makes a table: leave "
+            "one of them out"
+        )
     layout = layout_of(planned, prop.relevant_outcome is not None)
     check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
     rise = planned_rise(spread, horizon)
@@ -148,6 +178,7 @@ def synthesize(
         version=__version__,
         salvage=None if effort is None else effort.rows,
         risk=0.0 if effort is None else effort.start.risk,
+        reason=reason,
     )
     if spread == 1.0:
         return policy
@@ -177,6 +208,8 @@ def cost_to_go(
     Solved afresh, as the policy itself stores decisions and not costs.  For a policy with
     ``spread`` these are the risen costs it was planned with.
     """
+    if isinstance(policy, LongPolicy):
+        return _long_cost_to_go(policy, counts, decided)
     planned = policy.horizon + policy.further
     left = planned - decided
     if not 0 <= decided <= policy.horizon:
@@ -193,6 +226,18 @@ def cost_to_go(
         policy.terminal,
     )  # fmt: skip
     return _solve(problem, "auto", threads, None, record=None)[0]
+
+
+def _long_cost_to_go(policy: LongPolicy, counts: Counts, decided: int) -> float:
+    """Exact in an endgame, up to its check; before, what the prices reckon with."""
+    if not policy.guarantees(counts, decided):
+        return math.inf
+    if decided < policy.horizon and policy.in_endgame(decided):
+        endgame, local = policy.reader.endgame(decided, policy.since_start(counts))
+        return cost_to_go(endgame.policy, counts, local[0])
+    from fairshield.synthesis.long_plan import expected_from
+
+    return expected_from(policy, counts, decided)
 
 
 def planned_rise(spread: float, horizon: int) -> NDArray[np.float64] | None:

@@ -15,8 +15,9 @@ from typing import Any
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.layout import Layout
+from fairshield.long import LongPolicy
 from fairshield.policy import Policy
-from fairshield.structure import broken, check_tables
+from fairshield.structure import broken
 from fairshield.verify.counterexample import Counterexample as Counterexample
 from fairshield.verify.counterexample import LoggedDecision as LoggedDecision
 from fairshield.verify.counterexample import find_counterexample
@@ -41,6 +42,9 @@ class Verification:
         A shortest sequence of requests after which the property is violated, if there is one.
     periods
         How many periods of a periodic policy were explored, if these are not all there are.
+    windows
+        How many windows were tried, if there are too many states to look at; every state they
+        passed counts as often as it was passed.
     """
 
     holds: bool
@@ -48,6 +52,7 @@ class Verification:
     transitions: int
     counterexample: Counterexample | None = None
     periods: int | None = None
+    windows: int | None = None
 
     def __bool__(self) -> bool:
         return self.holds
@@ -61,10 +66,16 @@ class Verification:
             "transitions": self.transitions,
             "counterexample": None if example is None else example.to_dict(),
             "periods": self.periods,
+            "windows": self.windows,
         }
 
     def __str__(self) -> str:
         looked = f"{self.states:,} states, {self.transitions:,} transitions"
+        if self.counterexample is None and self.windows is not None:
+            return (
+                f"no violation in {self.windows} hard windows ({self.transitions:,} decisions); "
+                "all others are covered by theorem"
+            )
         if self.counterexample is None and self.periods is not None:
             return f"no violation in {self.periods} period(s): {looked}"
         if self.counterexample is None:
@@ -74,6 +85,8 @@ class Verification:
 
 def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     """Confirm the guarantee of ``policy``, or find a shortest sequence of requests that breaks it.
+
+    A long policy has too many states to look at: windows made to be hard are tried instead.
 
     Parameters
     ----------
@@ -101,7 +114,9 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
             "fairshield.periodic.verify.verify_periodic for a periodic policy"
         )
     _check_window(policy)
-    check_tables(policy.layout, policy.rows, policy.edges, policy.ranks, policy.salvage)
+    policy.check()
+    if isinstance(policy, LongPolicy):
+        return _verify_long(policy, progress)
     # Loads the compiler, which everything else in this module does without.
     from fairshield.verify.reach import Reach
 
@@ -116,6 +131,18 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
         if progress is not None:
             progress(Layout(t + 1, policy.labelled).n_states / total)
     return Verification(True, reach.states, reach.transitions)
+
+
+def _verify_long(policy: LongPolicy, progress: Progress | None) -> Verification:
+    from fairshield.verify.long import HARD_WINDOWS, Trial, hard_windows
+
+    for tried, window in enumerate(hard_windows(policy.horizon, policy.labelled), 1):
+        decisions, example = tried * policy.horizon, Trial(policy, *window).violation()
+        if example is not None:
+            return Verification(False, decisions, decisions, example, windows=tried)
+        if progress is not None:
+            progress(tried / HARD_WINDOWS)
+    return Verification(True, decisions, decisions, windows=HARD_WINDOWS)
 
 
 def _check_window(policy: Policy) -> None:

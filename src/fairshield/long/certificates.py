@@ -1,0 +1,171 @@
+r"""Counters from which a property can be reached by the end of a window, whoever arrives.
+
+The certificate is a set :math:`S_m` of counters for :math:`m` decisions left, such that
+
+* whoever comes next, some decision leads from :math:`S_m` to :math:`S_{m-1}`,
+* every counter state in :math:`S_0` is fair.
+
+A shield that never leaves it is fair at the end of the window on every input sequence.  This
+module is the definition, in integers of any size; :mod:`fairshield.long.kernels` is its compiled
+twin.  That the set has these two properties is proved in docs/guarantees.md.
+
+*Closed* counters.  Once both groups are large enough that a fair state can be kept for ever
+(:math:`1/n_a + 1/n_b \le 2\kappa` for differences of rates, :math:`1/k_a + 1/k_b \le 1 - \rho^2`
+for ratios), a state is in :math:`S_m` iff the strongest correction, reject everybody of the group
+with the higher rate and accept everybody of the other, ends fair if only the one or only the
+other group arrives.  What happens in between is a convex function of the arrivals, hence never
+worse; so on closed counters the certificate is exact.
+
+*Few* people.  A small group keeps to a corridor of rates that can be kept for ever; the other has
+to be able to reach what that leaves it, with a few decisions to spare.
+"""
+
+from __future__ import annotations
+
+from fairshield.counts import GroupCount
+from fairshield.long.rule import (
+    BOUNDED,
+    DIFFERENCE,
+    FEW,
+    GAP,
+    KIND,
+    LABELLED,
+    LEAST,
+    MARGIN,
+    ONE_SIDED,
+    RATIO,
+    SLACK,
+    P,
+    Q,
+    R,
+    Rule,
+    S,
+)
+from fairshield.spec import DifferenceOfRates, Property, Sustained
+from fairshield.spec.corridors import Left, span
+
+Count = GroupCount[int]
+
+
+class Certificates:
+    """The certified counters of one property."""
+
+    def __init__(self, prop: Property, rule: Rule) -> None:
+        self.prop, self.rule = prop, rule
+        numbers: list[int] = rule.numbers.tolist()
+        self.kind, self.p, self.q = numbers[KIND], numbers[P], numbers[Q]
+        self.upper, self.gap = (numbers[R], numbers[S]), numbers[GAP]
+        self.least, self.few, self.margin = numbers[LEAST], numbers[FEW], numbers[MARGIN]
+        self.slack, self.labelled = numbers[SLACK], bool(numbers[LABELLED])
+        self.sustained = Sustained(prop) if isinstance(prop, DifferenceOfRates) else None
+
+    def certified(self, a: Count, b: Count, left: int) -> bool:
+        """Whether the property can be reached from these counters in ``left`` decisions."""
+        if self._never_binds(a, b, left):
+            return True
+        if self.kind == BOUNDED:
+            return self._bounded(a) and self._bounded(b)
+        if self.kind == ONE_SIDED:
+            return self._pushed(a, b, left)
+        time = 0 if self.labelled else left
+        if self.closed(a, b) and self._pushed(a, b, time) and self._pushed(b, a, time):
+            return True
+        if self.kind == RATIO:
+            return self._accepting(a, b, left) or self._kept_ratio(a, b) or self._kept_ratio(b, a)
+        few_a, few_b = a.seen < self.few, b.seen < self.few
+        if few_a and few_b:
+            return self._both_few(a, b, time)
+        if few_a or few_b:
+            return self._reaches(a, b, time) if few_a else self._reaches(b, a, time)
+        return False
+
+    def _never_binds(self, a: Count, b: Count, left: int) -> bool:
+        """Whether a group cannot get as many people as make the property bind."""
+        least = self.prop.min_support
+        return a.seen + left < least or b.seen + left < least
+
+    def closed(self, a: Count, b: Count) -> bool:
+        """Whether both groups are so large that fair counters can be kept fair for ever."""
+        p, q = self.p, self.q
+        if self.kind == DIFFERENCE:
+            return min(a.seen, b.seen) > 0 and q * (a.seen + b.seen) <= 2 * p * a.seen * b.seen
+        k_a, k_b = a.accepted, b.accepted
+        return min(k_a, k_b) > 0 and q * q * (k_a + k_b) <= (q * q - p * p) * k_a * k_b
+
+    def _pushed(self, high: Count, low: Count, left: int) -> bool:
+        """Whether the strongest correction brings the rate of ``high`` down far enough."""
+        only_low = GroupCount(low.seen + left, low.accepted + left)
+        only_high = GroupCount(high.seen + left, high.accepted)
+        return self._within(high, only_low) and self._within(only_high, low)
+
+    def _within(self, high: Count, low: Count) -> bool:
+        """One side of the property; trivial for groups nobody was seen of."""
+        (n, k), (m, x), p, q = high, low, self.p, self.q
+        if self.kind == DIFFERENCE:
+            return q * (k * m - x * n) <= p * n * m
+        if self.kind == RATIO:
+            return p * k * m <= q * x * n
+        return q * k * m <= p * x * n
+
+    # Few people, a difference of rates ------------------------------------------------------
+
+    def lefts(self, count: Count) -> tuple[Left, ...]:
+        """What the corridors of a few people leave the other group."""
+        assert self.sustained is not None
+        return self.sustained._left(*count)
+
+    def _reaches(self, few: Count, other: Count, left: int) -> bool:
+        """Whether the other group can still reach what the few leave it."""
+        spare = max(left - (self.few - few.seen) - self.margin, 0)
+        seen = other.seen + spare
+        return any(self._reaches_one(way, seen, other, spare) for way in self.lefts(few))
+
+    def _reaches_one(self, way: Left, seen: int, other: Count, spare: int) -> bool:
+        first = max(seen, self.least)
+        low, high = span(way.corridor, seen, first)
+        return bool(way.gap < first and low <= other.accepted + spare and other.accepted <= high)
+
+    def _both_few(self, a: Count, b: Count, left: int) -> bool:
+        assert self.sustained is not None
+        # So much will be left when the first of them is no longer few.
+        ends = left - (2 * self.few - a.seen - b.seen)
+        if ends >= self.slack and all(self._has_way(count) for count in (a, b)):
+            return True
+        return bool(self.sustained.fair(a, b))
+
+    def _has_way(self, count: Count) -> bool:
+        enough = -(-self.few * self.q // self.p)
+        return any(way.gap < enough for way in self.lefts(count))
+
+    # Few accepted people, a ratio of rates --------------------------------------------------
+
+    def _accepting(self, a: Count, b: Count, left: int) -> bool:
+        """Whether groups with few acceptances can go on accepting everybody."""
+        few_a, few_b = a.accepted < self.few, b.accepted < self.few
+        if few_a and few_b:
+            return a.accepted == a.seen and b.accepted == b.seen
+        if not few_a and not few_b:
+            return False
+        few, other = (a, b) if few_a else (b, a)
+        if few.accepted < few.seen:
+            return False
+        p, q = self.p, self.q
+        # So many of the few, rejected, would bring their rate down to what the other has now.
+        margin = -(-self.few * p * (other.seen + left) // (q * other.accepted))
+        spare = max(left - (self.few - few.accepted) - margin, 0)
+        return q * (other.accepted + spare) >= p * (other.seen + spare)
+
+    def _kept_ratio(self, a: Count, b: Count) -> bool:
+        """Whether corridors as wide as one person of each group fit around fair rates."""
+        (n, k), (m, x), p, q = a, b, self.p, self.q
+        if not (min(n, m) > 0 and p * k * m <= q * x * n and p * x * n <= q * k * m):
+            return False
+        wide = x * n * (q * q - p * p) >= p * q * m + p * p * n
+        return wide and q * k * m >= p * (x + 1) * n
+
+    # Bounded rates --------------------------------------------------------------------------
+
+    def _bounded(self, count: Count) -> bool:
+        first, (r, s) = max(count.seen, self.least), self.upper
+        low = -(-self.p * first // self.q) - (first - count.seen)
+        return self.gap < first and low <= count.accepted <= r * first // s

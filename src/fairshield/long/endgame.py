@@ -1,0 +1,28 @@
+"""The last decisions before a check, solved exactly from the counters they begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairshield.policy import Policy
+from fairshield.spec import DifferenceOfRates, Sustained
+
+if TYPE_CHECKING:
+    from fairshield.long.policy import LongPolicy
+
+
+def solve(policy: LongPolicy, t: int, at: tuple[int, int, int, int]) -> Policy:
+    """The cheapest policy from here to the next check.
+
+    If the window goes on, it ends with a certificate that the property can be kept.
+    """
+    from fairshield.synthesis import remaining_inputs, synthesize
+
+    check, terminal = policy.next_check(t), policy.terminal
+    if check < policy.horizon:
+        assert isinstance(policy.prop, DifferenceOfRates)  # others have one check
+        terminal = Sustained(policy.prop)
+    return synthesize(
+        policy.prop, remaining_inputs(policy.inputs, t), horizon=check - t,
+        start=policy.start.plus(at), terminal=terminal, best_effort=True, method="exact",
+    )  # fmt: skip

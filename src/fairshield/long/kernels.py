@@ -1,0 +1,459 @@
+r"""Compiled work on long windows: certificates, prices, and decisions one after the other.
+
+The certificates are those of :mod:`fairshield.long.certificates`, decided in 64-bit integers; the
+prices are those of :mod:`fairshield.long.prices`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.compiler import NO_ALLOCATION, inlined, jit
+from fairshield.long.rule import (
+    BOUNDED,
+    DIFFERENCE,
+    FEW,
+    GAP,
+    KIND,
+    LABELLED,
+    LEAST,
+    MARGIN,
+    ONE_SIDED,
+    RATIO,
+    P,
+    Q,
+    R,
+    S,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_jit = jit(**NO_ALLOCATION)
+_inline = inlined(**NO_ALLOCATION)
+
+CAN_REJECT, CAN_ACCEPT, ANSWER_BITS = 1, 2, 2
+"""An answer is a code, shifted, and these two bits."""
+FEWS = 1 << 60
+"""Stands for an answer that needs the corridors of a few people."""
+_NEGLIGIBLE = 1e-14
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_2PI = math.sqrt(2.0 * math.pi)
+OVER_CAPACITY = 3.0
+"""A correction beyond everybody who can be overruled costs this many times the dearest one."""
+
+
+class Tables(NamedTuple):
+    """A long policy as the compiled functions read it."""
+
+    rule: Ints
+    support: int
+    """People of each group from which on the property binds."""
+    start: Ints
+    tie: float
+    anytime: bool
+    sides: Floats
+    weights: Floats
+    """By group, proposal and cost level, cheapest first."""
+    costs: Floats
+    totals: Floats
+    """``weights`` of all levels together."""
+    grids: Floats
+    """First excess and distance of the points of each side's ladder."""
+    ladder: NDArray[np.float32]
+
+
+# Certificates -------------------------------------------------------------------------------
+
+
+@_inline
+def _within(kind: int, p: int, q: int, k: int, n: int, x: int, m: int) -> bool:
+    """One side of the property: ``k`` of ``n`` is not too high beside ``x`` of ``m``."""
+    if kind == DIFFERENCE:
+        return q * (k * m - x * n) <= p * n * m
+    if kind == RATIO:
+        return p * k * m <= q * x * n
+    return q * k * m <= p * x * n
+
+
+@_inline
+def _pushed(kind: int, p: int, q: int, k: int, n: int, x: int, m: int, left: int) -> bool:
+    return _within(kind, p, q, k, n, x + left, m + left) and _within(kind, p, q, k, n + left, x, m)
+
+
+@_inline
+def _bounded(rule: Ints, n: int, k: int) -> bool:
+    first = max(n, rule[LEAST])
+    low = -((-rule[P] * first) // rule[Q]) - (first - n)
+    return rule[GAP] < first and low <= k and k <= rule[R] * first // rule[S]
+
+
+@_inline
+def _kept_ratio(p: int, q: int, n: int, k: int, m: int, x: int) -> bool:
+    if n == 0 or m == 0 or p * k * m > q * x * n or p * x * n > q * k * m:
+        return False
+    wide = x * n * (q * q - p * p) >= p * q * m + p * p * n
+    return wide and q * k * m >= p * (x + 1) * n
+
+
+@_inline
+def _accepting(rule: Ints, n: int, k: int, m: int, x: int, left: int) -> bool:
+    """``k`` of ``n`` is the group with fewer acceptances."""
+    p, q, few = rule[P], rule[Q], rule[FEW]
+    if k < n:
+        return False
+    if x < few:
+        return x == m
+    margin = -((-few * p * (m + left)) // (q * x))
+    spare = max(left - (few - k) - margin, 0)
+    return q * (x + spare) >= p * (m + spare)
+
+
+@_inline
+def _reaches(rule: Ints, ways: Ints, n: int, m: int, x: int, left: int) -> bool:
+    """Whether ``x`` of ``m`` can reach what ``n`` people of the other group leave it."""
+    spare = max(left - (rule[FEW] - n) - rule[MARGIN], 0)
+    seen = m + spare
+    first = max(seen, rule[LEAST])
+    for i in range(len(ways)):
+        low = -((-ways[i, 0] * first) // ways[i, 1]) - (first - seen)
+        high = ways[i, 2] * first // ways[i, 3]
+        if ways[i, 4] < first and low <= x + spare and x <= high:
+            return True
+    return False
+
+
+@_jit
+def certified(
+    tables: Tables, ways: Ints, n_a: int, k_a: int, n_b: int, k_b: int, left: int
+) -> bool:
+    """See :meth:`fairshield.long.certificates.Certificates.certified`.
+
+    ``ways`` are what a few people leave the other group; not for two groups of few people.
+    """
+    rule = tables.rule
+    kind, p, q = rule[KIND], rule[P], rule[Q]
+    if n_a + left < tables.support or n_b + left < tables.support:
+        return True
+    if kind == BOUNDED:
+        return _bounded(rule, n_a, k_a) and _bounded(rule, n_b, k_b)
+    if kind == ONE_SIDED:
+        return _pushed(kind, p, q, k_a, n_a, k_b, n_b, left)
+    time = left
+    if rule[LABELLED]:
+        time = 0
+    if kind == DIFFERENCE:
+        closed = n_a > 0 and n_b > 0 and q * (n_a + n_b) <= 2 * p * n_a * n_b
+    else:
+        closed = k_a > 0 and k_b > 0 and q * q * (k_a + k_b) <= (q * q - p * p) * k_a * k_b
+    closed = closed and _pushed(kind, p, q, k_a, n_a, k_b, n_b, time)
+    if closed and _pushed(kind, p, q, k_b, n_b, k_a, n_a, time):
+        return True
+    if kind == RATIO:
+        if k_a < rule[FEW] or k_b < rule[FEW]:
+            if k_a <= k_b:
+                accepting = _accepting(rule, n_a, k_a, n_b, k_b, left)
+            else:
+                accepting = _accepting(rule, n_b, k_b, n_a, k_a, left)
+            if accepting:
+                return True
+        return _kept_ratio(p, q, n_a, k_a, n_b, k_b) or _kept_ratio(p, q, n_b, k_b, n_a, k_a)
+    if n_a < rule[FEW]:
+        return _reaches(rule, ways, n_a, n_b, k_b, time)
+    if n_b < rule[FEW]:
+        return _reaches(rule, ways, n_b, n_a, k_a, time)
+    return False
+
+
+# Prices -------------------------------------------------------------------------------------
+
+
+@_inline
+def _tail(x: float) -> float:
+    """Probability that a standard normal variable exceeds ``x``."""
+    return 0.5 * math.erfc(x * _ROOT_HALF)
+
+
+@_inline
+def _above(excess: float, spread: float) -> tuple[float, float]:
+    """Probability that a normal variable is positive, and the mean of its positive part."""
+    if spread < 1e-12:
+        return (1.0, excess) if excess > 0.0 else (0.0, 0.0)
+    z = excess / spread
+    chance = _tail(-z)
+    return chance, excess * chance + spread * math.exp(-0.5 * z * z) / _ROOT_2PI
+
+
+@_jit
+def hindsight(
+    tables: Tables, side: int, left: float, excess: float, spread: float, size_a: float,
+    size_b: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Price of a unit of excess, and expected cost, if all that comes were known beforehand.
+
+    Those whose correction is cheapest by the unit are overruled first; ``size_a`` and ``size_b``
+    are the units that overruling somebody of either group corrects.
+    """
+    r_a = 1 if tables.sides[side, 0] > 0.0 else 0
+    r_b = 1 if tables.sides[side, 1] > 0.0 else 0
+    levels = tables.costs.shape[2]
+    i = levels if size_a == 0.0 else 0
+    j = levels if size_b == 0.0 else 0
+    price = paid = last = 0.0
+    room = excess
+    while True:
+        chance, mean = _above(room, spread)
+        if chance < _NEGLIGIBLE:
+            return price, paid
+        next_a = tables.costs[0, r_a, i] / size_a if i < levels else math.inf
+        next_b = tables.costs[1, r_b, j] / size_b if j < levels else math.inf
+        unit = min(next_a, next_b)
+        if unit == math.inf:
+            unit = OVER_CAPACITY * last
+            return price + (unit - last) * chance, paid + (unit - last) * mean
+        price, paid, last = price + (unit - last) * chance, paid + (unit - last) * mean, unit
+        if next_a <= next_b:
+            room -= left * tables.weights[0, r_a, i] * size_a
+            i += 1
+        else:
+            room -= left * tables.weights[1, r_b, j] * size_b
+            j += 1
+
+
+@_inline
+def _value_at(values: Any, place: float) -> float:
+    """Linear interpolation; beyond its ends a ladder goes on straight."""
+    i = min(max(np.int64(math.floor(place)), 0), len(values) - 2)
+    return values[i] + (place - i) * (values[i + 1] - values[i])
+
+
+@_inline
+def _sign(x: float) -> float:
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
+
+
+@_jit
+def advantage(
+    tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, group: int
+) -> float:
+    """What rejecting somebody of ``group`` is expected to save, compared with accepting."""
+    if tables.anytime:
+        return _advantage_now(tables, n_a, k_a, n_b, k_b, group)
+    totals = tables.totals
+    share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
+    final_a, final_b = n_a + left * share_a, n_b + left * share_b
+    if min(final_a, final_b) < max(1e-6, 0.999 * tables.support):
+        return 0.0
+    rate_a = (k_a + left * totals[0, 1]) / final_a
+    rate_b = (k_b + left * totals[1, 1]) / final_b
+    saved = 0.0
+    for side in range(len(tables.sides)):
+        to_a, to_b, limit = tables.sides[side]
+        unit = max(abs(to_a) / final_a, abs(to_b) / final_b)
+        size_a, size_b = to_a / final_a / unit, to_b / final_b / unit
+        excess = (to_a * rate_a + to_b * rate_b - limit) / unit
+        size = size_b if group else size_a
+        if left < tables.ladder.shape[1]:
+            drift = -size_a * (totals[0, 1] - rate_a * share_a)
+            drift -= size_b * (totals[1, 1] - rate_b * share_b)
+            low, step = tables.grids[side]
+            rejected = excess + drift - size * (rate_b if group else rate_a)
+            values = tables.ladder[side, left - 1]
+            saved += _value_at(values, (rejected + size - low) / step)
+            saved -= _value_at(values, (rejected - low) / step)
+        else:
+            noise = _noise(totals, rate_a, rate_b, size_a, size_b)
+            spread = math.sqrt(left * noise)
+            price, _ = hindsight(tables, side, left, excess, spread, abs(size_a), abs(size_b))
+            saved += size * price
+    return saved
+
+
+@_inline
+def _noise(totals: Floats, rate_a: float, rate_b: float, size_a: float, size_b: float) -> float:
+    """Variance that one arrival adds to the excess."""
+    in_a = totals[0, 1] * (1.0 - rate_a) ** 2 + totals[0, 0] * rate_a**2
+    in_b = totals[1, 1] * (1.0 - rate_b) ** 2 + totals[1, 0] * rate_b**2
+    return size_a**2 * in_a + size_b**2 * in_b
+
+
+@_inline
+def _advantage_now(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> float:
+    """The same where the property must hold at every moment."""
+    if group:
+        n_b += 1
+    else:
+        n_a += 1
+    if min(n_a, n_b) < 1:
+        return 0.0
+    saved = 0.0
+    for side in range(len(tables.sides)):
+        to_a, to_b, limit = tables.sides[side]
+        unit = max(abs(to_a) / n_a, abs(to_b) / n_b)
+        rejected = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
+        size = (to_b / n_b if group else to_a / n_a) / unit
+        low, step = tables.grids[side]
+        values = tables.ladder[side, 0]
+        saved += _value_at(values, (min(rejected + size, 0.0) - low) / step)
+        saved -= _value_at(values, (min(rejected, 0.0) - low) / step)
+    return saved
+
+
+@_jit
+def expected(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
+    """Expected cost of the decisions left, where only the end of the window counts."""
+    totals = tables.totals
+    share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
+    final_a, final_b = n_a + left * share_a, n_b + left * share_b
+    if min(final_a, final_b) < max(1e-6, 0.999 * tables.support):
+        return 0.0
+    rate_a = (k_a + left * totals[0, 1]) / final_a
+    rate_b = (k_b + left * totals[1, 1]) / final_b
+    total = 0.0
+    for side in range(len(tables.sides)):
+        to_a, to_b, limit = tables.sides[side]
+        unit = max(abs(to_a) / final_a, abs(to_b) / final_b)
+        size_a, size_b = to_a / final_a / unit, to_b / final_b / unit
+        excess = (to_a * rate_a + to_b * rate_b - limit) / unit
+        if left < tables.ladder.shape[1]:
+            low, step = tables.grids[side]
+            total += max(_value_at(tables.ladder[side, left], (excess - low) / step), 0.0)
+        else:
+            spread = math.sqrt(left * _noise(totals, rate_a, rate_b, size_a, size_b))
+            total += hindsight(tables, side, left, excess, spread, abs(size_a), abs(size_b))[1]
+    return total
+
+
+# Ladders ------------------------------------------------------------------------------------
+
+
+class Walk(NamedTuple):
+    """How the excess of one side moves with one request, in points of its grid."""
+
+    keep: Floats
+    """By group and proposal."""
+    flip: Floats
+    weights: Floats
+    costs: Floats
+    totals: Floats
+    pays: NDArray[np.bool_]
+    """Which proposals, if overruled, lessen the excess."""
+
+
+@_jit
+def step_back(walk: Walk, after: Floats, before: Floats, points: int) -> None:
+    """The ladder one decision earlier."""
+    for i in range(points):
+        value = 0.0
+        for g in range(2):
+            for r in range(2):
+                kept = _ladder(after, i + walk.keep[g, r], points)
+                weight = walk.totals[g, r]
+                if not walk.pays[g, r]:
+                    value += weight * kept
+                    continue
+                flipped = _ladder(after, i + walk.flip[g, r], points)
+                if kept == math.inf:
+                    for level in range(walk.costs.shape[2]):
+                        value += walk.weights[g, r, level] * (flipped + walk.costs[g, r, level])
+                    continue
+                value += weight * kept
+                for level in range(walk.costs.shape[2]):
+                    gain = kept - flipped - walk.costs[g, r, level]
+                    if gain <= 0.0:
+                        break
+                    value -= walk.weights[g, r, level] * gain
+        before[i] = value
+
+
+@_inline
+def _ladder(values: Floats, place: float, points: int) -> float:
+    if place <= 0.0:
+        return values[0]
+    i = np.int64(place)
+    if i >= points - 1:
+        if values[points] == math.inf:
+            # The last point is the bound itself, and there is nothing beyond it.
+            return values[points - 1] if place <= points - 1 + 1e-9 else math.inf
+        return values[points - 1] + (place - (points - 1)) * (
+            values[points - 1] - values[points - 2]
+        )
+    return values[i] + (place - i) * (values[i + 1] - values[i])
+
+
+# Decisions ----------------------------------------------------------------------------------
+
+
+@_inline
+def _needs_ways(rule: Ints, n_a: int, n_b: int) -> bool:
+    return rule[KIND] == DIFFERENCE and min(n_a, n_b) < rule[FEW]
+
+
+@_inline
+def code_of(tables: Tables, saved: float, group: int) -> int:
+    """How many cost levels are worth overruling: positive for accepts, negative for rejects."""
+    r = 1 if saved > 0.0 else 0
+    worth, count = abs(saved) - tables.tie, 0
+    costs = tables.costs[group, r]
+    while count < len(costs) and costs[count] < worth:
+        count += 1
+    return count if saved > 0.0 else -count
+
+
+@_jit
+def answer(
+    tables: Tables, ways_reject: Ints, ways_accept: Ints, n_a: int, k_a: int, n_b: int, k_b: int,
+    left: int, group: int,
+) -> int:  # fmt: skip
+    """Which decisions keep the certificate, and the code; counters include the start."""
+    m_a, m_b = n_a + 1 - group, n_b + group
+    found = 0
+    if certified(tables, ways_reject, m_a, k_a, m_b, k_b, left - 1):
+        found |= CAN_REJECT
+    if certified(tables, ways_accept, m_a, k_a + 1 - group, m_b, k_b + group, left - 1):
+        found |= CAN_ACCEPT
+    saved = advantage(tables, n_a, k_a, n_b, k_b, left, group)
+    return (code_of(tables, saved, group) << ANSWER_BITS) | found
+
+
+@_jit
+def decide_on(
+    tables: Tables, ranks: Ints, ways: Ints, at: Ints, left: int, groups: Any, proposed: Any,
+    levels: Any, relevant: Any, accepted: Any, begin: int, end: int,
+) -> int:  # fmt: skip
+    """Decide requests ``begin … end - 1``; stops before one that needs other ``ways``.
+
+    ``left`` decisions are left before request ``begin``; ``at`` are the counters, start included.
+    """
+    n_a, k_a, n_b, k_b = at[0], at[1], at[2], at[3]
+    rule, few = tables.rule, tables.rule[FEW]
+    i = begin
+    while i < end:
+        g = np.int64(groups[i])
+        if _needs_ways(rule, n_a, n_b) and ((n_b if g else n_a) < few or len(ways) == 0):
+            break
+        found = answer(tables, ways, ways, n_a, k_a, n_b, k_b, left - (i - begin), g)
+        code, can = found >> ANSWER_BITS, found & (CAN_REJECT | CAN_ACCEPT)
+        accept = proposed[i]
+        if can == CAN_ACCEPT:
+            accept = True
+        elif can == CAN_REJECT:
+            accept = False
+        elif code != 0 and (code > 0) == proposed[i]:
+            level = np.int64(levels[i])
+            rank = level if level == ranks.shape[3] else ranks[0, g, np.int64(proposed[i]), level]
+            if rank < abs(code):
+                accept = not proposed[i]
+        accepted[i] = accept
+        if relevant[i]:
+            if g == 0:
+                n_a, k_a = n_a + 1, k_a + np.int64(accept)
+            else:
+                n_b, k_b = n_b + 1, k_b + np.int64(accept)
+        i += 1
+    at[0], at[1], at[2], at[3] = n_a, k_a, n_b, k_b
+    return i

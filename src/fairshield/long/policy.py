@@ -1,0 +1,347 @@
+"""A policy for a long window: worked out as decisions come, near its end from an exact table."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import GroupCount
+from fairshield.long.certificates import Certificates
+from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of
+from fairshield.policy import Policy
+from fairshield.rows import RowTable
+from fairshield.structure import broken
+
+if TYPE_CHECKING:
+    from fairshield.long.kernels import Tables
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+At = tuple[int, int, int, int]
+
+_KEPT = 64
+"""Endgames that are remembered, one for each window near its end."""
+_NO_WAYS = np.empty((0, 5), np.int64)
+_NEVER = 1 << 60
+"""More people than there are."""
+
+
+def no_rows() -> RowTable:
+    """The table of a policy that has none."""
+    none = np.empty(0, np.int64)
+    return RowTable(np.empty((0, 2), np.uint8), none, none, np.empty(0, np.int8))
+
+
+class Ladders(NamedTuple):
+    """Value functions of all sides, see :mod:`fairshield.long.prices`.
+
+    Attributes
+    ----------
+    grids
+        ``(sides, 2)``: first excess, and distance of the points.
+    values
+        ``(sides, rungs, points)``: by decisions left.
+    rates
+        ``(sides,)``: cost per decision of a window without end; 0 for others.
+    """
+
+    grids: Floats
+    values: NDArray[np.float32]
+    rates: Floats
+
+
+class Endgame(NamedTuple):
+    """The exact policy for the last decisions before a check, from the counters they began with."""
+
+    begun: int
+    at: At
+    policy: Policy
+
+    def local(self, t: int, at: At) -> tuple[int, int, int, int, int] | None:
+        """Decisions and counters since it began; ``None`` if they cannot have come about since."""
+        n_a, k_a, n_b, k_b = at
+        m_a, l_a, m_b, l_b = self.at
+        n_a, k_a, n_b, k_b, steps = n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b, t - self.begun
+        seen = n_a + n_b
+        if not (0 <= k_a <= n_a and 0 <= k_b <= n_b and seen <= steps < self.policy.horizon):
+            return None
+        if seen < steps and not self.policy.labelled:
+            return None
+        return steps, n_a, k_a, n_b, k_b
+
+
+class InEndgame(NamedTuple):
+    """The endgame that decides, and decisions and counters since it began."""
+
+    endgame: Endgame
+    local: tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LongPolicy(Policy):
+    """What to do in a window too long for a table, see :mod:`fairshield.long.certificates`.
+
+    Attributes
+    ----------
+    weights, costs
+        ``(2, 2, K)``: by group, proposal and cost level, cheapest first, as the prices read them.
+    tie
+        The gain below which a proposal is kept.
+    ladders
+        Value functions of the excess, see :mod:`fairshield.long.prices`.
+    endgame
+        Decisions before each check that are decided by an exact table, made from the counters
+        when they begin.
+    """
+
+    method: ClassVar[str] = "long"
+
+    rows: RowTable = field(default_factory=no_rows)
+    weights: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    tie: float
+    ladders: Ladders
+    endgame: int
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The property in a few integers."""
+        return rule_of(self.prop)
+
+    @cached_property
+    def certificates(self) -> Certificates:
+        """Which counters are certified."""
+        return Certificates(self.prop, self.rule)
+
+    @cached_property
+    def reader(self) -> LongReader:  # type: ignore[override]
+        """Single look-ups."""
+        return LongReader(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of what the policy stores."""
+        return int(self.ladders.values.nbytes + self.weights.nbytes + self.costs.nbytes)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The arrays that the compiled functions read."""
+        from fairshield.long.kernels import Tables
+
+        return Tables(
+            rule=self.rule.numbers,
+            support=self.prop.min_support,
+            start=np.array([n for count in self.start_counts() for n in count], np.int64),
+            tie=self.tie,
+            anytime=self.rule.anytime,
+            sides=self.rule.sides,
+            weights=np.ascontiguousarray(self.weights),
+            costs=np.ascontiguousarray(self.costs),
+            totals=self.weights.sum(axis=2),
+            grids=np.ascontiguousarray(self.ladders.grids),
+            ladder=np.ascontiguousarray(self.ladders.values),
+        )
+
+    def next_check(self, t: int) -> int:
+        """The first number of decisions after ``t`` at which the property must hold."""
+        return self.due[min(bisect_right(self.due, t), len(self.due) - 1)]
+
+    def in_endgame(self, t: int) -> bool:
+        """Whether decision ``t`` is decided by an exact table."""
+        return t >= self.next_check(t) - self.endgame
+
+    def planned(self, t: int, at: At) -> int:
+        """How many decisions can be made before an endgame has to be worked out."""
+        if t >= self.horizon:
+            return 0
+        check = self.next_check(t)
+        if not self.in_endgame(t):
+            return check - self.endgame - t if self.endgame else check - t
+        return 0 if self.reader.solved(t, at) is None else check - t
+
+    def certified(self, t: int, at: At) -> bool:
+        """Whether the counters after ``t`` decisions have a certificate for the next check."""
+        a, b = self.start.plus(at).values()
+        return self.certificates.certified(a, b, self.next_check(t) - t)
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        data = {
+            "method": self.method,
+            "reason": self.reason,
+            "endgame": self.endgame,
+            "tie": self.tie,
+            "risk": self.risk,
+        }
+        ladders = {f"ladder_{name}": array for name, array in self.ladders._asdict().items()}
+        return data, {"weights": self.weights, "costs": self.costs} | ladders
+
+    @staticmethod
+    def _restored(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        return {
+            "weights": arrays["weights"],
+            "costs": arrays["costs"],
+            "reason": str(data["reason"]),
+            "tie": float(data["tie"]),
+            "endgame": int(data["endgame"]),
+            "risk": float(data["risk"]),
+            "ladders": Ladders(*(arrays[f"ladder_{name}"] for name in Ladders._fields)),
+        }
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit the property, the cost levels or each other."""
+        levels, sides = len(self.edges), len(self.rule.sides)
+        cells = (2, 2, levels)
+        for name, array, shape in (
+            ("weights", self.weights, cells),
+            ("costs", self.costs, cells),
+            ("ranks", self.ranks, (1, *cells)),
+            ("ladder_grids", self.ladders.grids, (sides, 2)),
+            ("ladder_rates", self.ladders.rates, (sides,)),
+        ):
+            if array.shape != shape or not np.isfinite(array).all():
+                raise broken(f"{name} has shape {array.shape}, expected numbers of shape {shape}")
+        values = self.ladders.values
+        rungs = 1 if self.rule.anytime else 2
+        if values.ndim != 3 or values.shape[0] != sides or min(values.shape[1:]) < rungs:
+            raise broken(f"ladder_values has shape {values.shape}, for {sides} sides")
+        if not (self.ladders.grids[:, 1] > 0).all() or np.isnan(values).any():
+            raise broken("a ladder has points out of order, or values that are not numbers")
+        if not 0 <= self.endgame <= self.horizon or self.ranks.min() < 0:
+            raise broken(f"an endgame of {self.endgame} in a window of {self.horizon}")
+
+
+class LongReader:
+    """Looks up single states of a long policy."""
+
+    def __init__(self, policy: LongPolicy) -> None:
+        from fairshield.long import kernels
+
+        self._policy, self.labelled = policy, policy.labelled
+        self._kernels, self._tables = kernels, policy.tables
+        m_a, l_a, m_b, l_b = self._tables.start.tolist()
+        self._start = m_a, l_a, m_b, l_b
+        numbers = policy.rule.numbers
+        self._few = int(numbers[FEW]) if numbers[KIND] == DIFFERENCE else 0
+        # With one check, most decisions are before its endgame.
+        self._alone = policy.horizon if len(policy.due) == 1 else 0
+        self._begins = self._alone - policy.endgame
+        self._ways: dict[tuple[int, int], Ints] = {}
+        self._solved: OrderedDict[tuple[int, At], Endgame] = OrderedDict()
+        self._last: Endgame | None = None
+        self._lock = Lock()
+
+    def look_up(
+        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+    ) -> tuple[bool, bool, int]:
+        """See :meth:`fairshield.rows.RowReader.look_up`."""
+        if t >= self._begins and self._policy.in_endgame(t):
+            endgame, local = self.endgame(t, (n_a, k_a, n_b, k_b))
+            return endgame.policy.reader.look_up(*local, group)
+        m_a, l_a, m_b, l_b = self._start
+        n_a, k_a, n_b, k_b = n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b
+        left = (self._alone or self._policy.next_check(t)) - t
+        if n_a < self._few or n_b < self._few:
+            return self._look_up_few(left, n_a, k_a, n_b, k_b, group)
+        found = self._kernels.answer(
+            self._tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group
+        )
+        return found & 1 == 1, found & 2 == 2, found >> 2
+
+    def _look_up_few(
+        self, left: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+    ) -> tuple[bool, bool, int]:
+        certified, in_a = self._policy.certificates.certified, 1 - group
+        a, b = GroupCount(n_a + in_a, k_a), GroupCount(n_b + group, k_b)
+        can_reject = certified(a, b, left - 1)
+        a, b = GroupCount(n_a + in_a, k_a + in_a), GroupCount(n_b + group, k_b + group)
+        can_accept = certified(a, b, left - 1)
+        saved = self._kernels.advantage(self._tables, n_a, k_a, n_b, k_b, left, group)
+        return can_reject, can_accept, self._kernels.code_of(self._tables, saved, group)
+
+    def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+        """Whether fairness is guaranteed from this state, whatever comes."""
+        policy, at = self._policy, (n_a, k_a, n_b, k_b)
+        if t in policy.due and not policy.prop.holds(policy.start.plus(at)):
+            return False
+        if t == policy.horizon:
+            return policy.terminal is None or policy.terminal.holds(policy.start.plus(at))
+        if policy.in_endgame(t):
+            endgame, local = self.endgame(t, at)
+            return endgame.policy.reader.feasible(*local)
+        return policy.certified(t, at)
+
+    # Many decisions -------------------------------------------------------------------------
+
+    def decide_on(
+        self, t: int, at: Ints, requests: Any, accepted: NDArray[np.bool_], begin: int, end: int
+    ) -> int:
+        """Decide requests ``begin … end - 1``, the first after ``t`` decisions, before an endgame.
+
+        ``at``, the counters since the start, are updated.  Stops before a request that a few
+        people of its group leave to :meth:`look_up`; returns where.
+        """
+        totals = at + self._tables.start
+        n_a, k_a, n_b, k_b = totals.tolist()
+        ways = _NO_WAYS
+        if (n_a < self._few) != (n_b < self._few):
+            ways = self._ways_of(*((n_a, k_a) if n_a < self._few else (n_b, k_b)))
+        done: int = self._kernels.decide_on(
+            self._tables, self._policy.ranks, ways, totals, self._policy.next_check(t) - t,
+            requests.groups, requests.proposed, requests.levels, requests.relevant, accepted,
+            begin, end,
+        )  # fmt: skip
+        at[:] = totals - self._tables.start
+        return done
+
+    def _ways_of(self, seen: int, accepted: int) -> Ints:
+        """What a few people leave the other group, as the kernels read it."""
+        found = self._ways.get((seen, accepted))
+        if found is None:
+            lefts = self._policy.certificates.lefts(GroupCount(seen, accepted))
+            ways = [
+                (*lower.as_integer_ratio(), *upper.as_integer_ratio(), int(min(gap, _NEVER)))
+                for (lower, upper), gap in lefts
+            ]
+            found = np.array(ways, np.int64).reshape(-1, 5)
+            self._ways[seen, accepted] = found
+        return found
+
+    # Endgames -------------------------------------------------------------------------------
+
+    def solved(self, t: int, at: At) -> InEndgame | None:
+        """The endgame that decides here, if it has been worked out."""
+        last = self._last
+        if last is not None:
+            local = last.local(t, at)
+            if local is not None:
+                return InEndgame(last, local)
+        with self._lock:
+            known = list(self._solved.values())
+        for endgame in known:
+            local = endgame.local(t, at)
+            if local is not None:
+                self._last = endgame
+                return InEndgame(endgame, local)
+        return None
+
+    def endgame(self, t: int, at: At) -> InEndgame:
+        """The endgame that decides here; solved if need be, which takes some milliseconds."""
+        found = self.solved(t, at)
+        if found is not None:
+            return found
+        from fairshield.long.endgame import solve
+
+        made = self._last = Endgame(t, at, solve(self._policy, t, at))
+        with self._lock:
+            self._solved[t, at] = made
+            while len(self._solved) > _KEPT:
+                self._solved.popitem(last=False)
+        return InEndgame(made, (0, 0, 0, 0, 0))

@@ -1,0 +1,149 @@
+r"""What an intervention is worth long before the end of a window.
+
+Far from the end the four counters matter through one number, the **excess**: by how much the
+expected final rates, if nobody is overruled any more, exceed a side of the property (see
+:mod:`fairshield.long.rule`), measured in people of the group whose people weigh most.  Without
+interventions it is a martingale; overruling somebody of group :math:`g` lessens it by a known
+amount :math:`s_g \le 1`.  What remains is a control problem in one dimension.
+
+* The last ``RUNGS`` decisions: its backward induction, a **ladder** of value functions
+  :math:`V_m(\varepsilon)`,
+
+  .. math::
+      V_m(\varepsilon) = \sum_x \theta(x) \min\bigl( V_{m-1}(\varepsilon + \xi_x),\;
+                         c_x + V_{m-1}(\varepsilon + \xi_x - s_{g(x)}) \bigr).
+
+* Before: the price of a unit of excess if all that comes were known.  Overrule first who corrects
+  most for the money; the price :math:`\lambda` of the last one needed is a step function of the
+  final excess, which is normal around the present one, so that its mean is a sum of normal tails.
+  Solved anew from the actual counters at every decision, this loses little and less the longer
+  the window is.
+* Properties that must hold at every moment (bounded rates, and those that count by outcome, as
+  nobody else may come who counts): the ladder of a window without end, in the present excess.
+
+Prices decide what a window costs.  Whether it ends fair is for the certificates to say.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import GroupCount
+from fairshield.long.kernels import Walk, step_back
+from fairshield.long.policy import Ladders
+from fairshield.long.rule import Rule
+
+Floats = NDArray[np.float64]
+
+RUNGS = 1024
+"""Decisions before the end from which on prices come from a ladder."""
+_STEP, _KEPT = 0.25, 2
+"""Distance of the points of a ladder while it is worked out; every so many are kept."""
+_BELOW, _ABOVE = 6.0, 1.2
+"""Standard deviations below the bound, and share of all that can be corrected above it."""
+_STEEP = 5.0
+"""Each unit above the bound at the end, by the dearest unit that somebody corrects."""
+_SETTLED, _DEPTH = 1500, 60.0
+"""Decisions after which, and excess below which, a window without end looks always the same."""
+
+
+class Side(NamedTuple):
+    """One side of a property as its excess sees it."""
+
+    sizes: tuple[float, float]
+    rates: tuple[float, float]
+    excess: float
+
+
+def planned_side(
+    side: Floats, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]], horizon: int
+) -> Side:
+    """Where a window is expected to end on this side, after as few corrections as needed."""
+    shares = totals.sum(axis=1)
+    seen = [max(c.seen + horizon * s, 1e-6) for c, s in zip(start, shares, strict=True)]
+    rates = [
+        (c.accepted + horizon * p) / n for c, p, n in zip(start, totals[:, 1], seen, strict=True)
+    ]
+    weights = [abs(side[g]) / seen[g] for g in (0, 1)]
+    unit = max(weights)
+    excess = side[0] * rates[0] + side[1] * rates[1] - side[2]
+    first = int(np.argmax(weights))
+    if excess > 0:
+        rates[first] = min(max(rates[first] - excess / side[first], 0.0), 1.0)
+    sizes = (side[0] / seen[0] / unit, side[1] / seen[1] / unit)
+    return Side(sizes, (rates[0], rates[1]), excess / unit)
+
+
+def make_ladders(
+    rule: Rule, weights: Floats, costs: Floats,
+    start: tuple[GroupCount[int], GroupCount[int]], horizon: int,
+) -> Ladders:  # fmt: skip
+    """The ladders of every side; ``weights`` and ``costs`` by group, proposal, sorted level."""
+    totals = weights.sum(axis=2)
+    sides = [planned_side(side, totals, start, horizon) for side in rule.sides]
+    make = _settle if rule.anytime else _climb
+    rungs = 1 if rule.anytime else min(RUNGS, horizon) + 1
+    made = [make(side, weights, costs, rungs) for side in sides]
+    if not made:
+        return Ladders(np.empty((0, 2)), np.empty((0, rungs, 2), np.float32), np.empty(0))
+    points = max(values.shape[1] for _, values, _ in made)
+    padded = [
+        # A ladder goes on straight, so its last two points say it all.
+        np.concatenate(
+            (v, v[:, -1:] + np.arange(1, points - v.shape[1] + 1) * (v[:, -1:] - v[:, -2:-1])), 1
+        )
+        for _, v, _ in made
+    ]
+    grids = np.array([[low, _STEP * _KEPT] for low, _, _ in made])
+    return Ladders(
+        grids, np.stack(padded).astype(np.float32), np.array([rate for _, _, rate in made])
+    )
+
+
+def _climb(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[float, Floats, float]:
+    """A ladder down from the end of a window: where it begins, its values."""
+    totals, sizes = weights.sum(axis=2), np.abs(side.sizes)
+    walk = _walk(side, weights, costs, drift=True)
+    moves = np.where(walk.pays, totals, 0.0).sum(axis=1)
+    noise = float((totals * walk.keep**2).sum()) * _STEP**2
+    low = -_STEP * _KEPT * math.ceil((_BELOW * math.sqrt(rungs * noise) + 5) / (_STEP * _KEPT))
+    most = max(_ABOVE * rungs * float((moves * sizes).sum()), _BELOW * math.sqrt(rungs * noise))
+    points = _KEPT * int((most + 10 - low) / (_STEP * _KEPT)) + 1
+    excess = low + _STEP * np.arange(points)
+    dearest = max(costs[g].max() / sizes[g] for g in (0, 1) if sizes[g] > 0)
+    # One more element says that the ladder goes on beyond its last point.
+    values, spare = np.zeros((2, points + 1))
+    values[:points] = np.where(excess > 1e-9, _STEEP * dearest * excess, 0.0)
+    kept = np.empty((rungs, (points + _KEPT - 1) // _KEPT))
+    for m in range(rungs):
+        kept[m] = values[:points:_KEPT]
+        step_back(walk, values, spare, points)
+        values, spare = spare, values
+    return low, kept, 0.0
+
+
+def _settle(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[float, Floats, float]:
+    """The ladder of a window without end in which the bound holds at every moment."""
+    walk = _walk(side, weights, costs, drift=False)
+    points = int(_DEPTH / _STEP) + 1
+    values, spare = np.zeros((2, points + 1))
+    values[points] = spare[points] = math.inf
+    for _ in range(_SETTLED):
+        step_back(walk, values, spare, points)
+        values, spare = spare, values
+    rate = float(values[points - 1] - spare[points - 1])
+    return -_DEPTH, (values - values[0])[None, :points:_KEPT], max(rate, 0.0)
+
+
+def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
+    totals = weights.sum(axis=2)
+    sizes, rates = np.array(side.sizes), np.array(side.rates)
+    mean = float((sizes * (totals[:, 1] - rates * totals.sum(axis=1))).sum()) if drift else 0.0
+    keep = np.stack([sizes * (y - rates) - mean for y in (0.0, 1.0)], axis=1)
+    pays = np.stack([sizes < 0, sizes > 0], axis=1)
+    flip = keep - np.abs(sizes)[:, None]
+    return Walk(keep / _STEP, flip / _STEP, weights, costs, totals, pays)

@@ -1,0 +1,132 @@
+"""Makes policies for long windows: prices from the input model, and what they are to cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from fairshield._version import __version__
+from fairshield.counts import Counts, is_whole
+from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.long.kernels import expected
+from fairshield.long.policy import LongPolicy
+from fairshield.long.prices import make_ladders
+from fairshield.long.rule import rule_of
+from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.spec import Property
+from fairshield.synthesis.method import check_counters
+from fairshield.synthesis.problem import make_problem
+
+_TRIED = 1_000_000
+"""Decisions that are simulated where no formula says what a policy costs."""
+_LEAST_RUNS, _MOST_RUNS = 8, 400
+
+
+def default_endgame(n_levels: int, labelled: bool) -> int:
+    """Decisions whose exact table takes a few milliseconds."""
+    if labelled:
+        return 40
+    return 100 if n_levels == 1 else 60
+
+
+def make_long_policy(
+    prop: Property,
+    inputs: InputModel | InputSchedule,
+    horizon: int,
+    start: Counts,
+    checkpoints: tuple[int, ...],
+    terminal: Property | None,
+    *,
+    endgame: int | None,
+    best_effort: bool,
+    reason: str,
+) -> LongPolicy:
+    """A policy that is fair on every input sequence, and cheap if the input model is right."""
+    seen = sum(count.seen for count in start.values())
+    check_counters(prop, seen, horizon)
+    average = inputs.average(horizon)
+    problem = make_problem(prop, average, 1, start, ())
+    weights, costs = problem.sorted_weights[0], problem.sorted_costs[0]
+    lasts = default_endgame(problem.n_levels, problem.layout.labelled)
+    policy = LongPolicy(
+        prop=prop,
+        inputs=inputs,
+        horizon=horizon,
+        start=start,
+        checkpoints=checkpoints,
+        terminal=terminal,
+        expected_cost=math.nan,
+        edges=np.array(problem.table.edges),
+        ranks=problem.ranks,
+        version=__version__,
+        reason=reason,
+        weights=weights,
+        costs=costs,
+        tie=problem.tie,
+        ladders=make_ladders(rule_of(prop), weights, costs, problem.start, horizon),
+        endgame=_checked_endgame(lasts if endgame is None else endgame, horizon, endgame is None),
+    )
+    certified = policy.reader.feasible(0, 0, 0, 0, 0)
+    if not certified and not best_effort:
+        raise InfeasibleError(
+            f"no certificate that {prop} can be reached in {policy.due[0]} decisions from "
+            + " and ".join(
+                f"{count.accepted} accepted of {count.seen} in {group}"
+                for group, count in start.items()
+            )
+            + ": loosen the bound, set min_support, lengthen the window, or let best_effort do "
+            "what can be done"
+        )
+    if certified and not policy.rule.anytime and len(policy.due) == 1:
+        cost, risk = expected_from(policy, start, 0), 0.0
+    else:
+        cost, violated = _simulated(policy, average)
+        risk = 0.0 if certified else violated
+    return replace(policy, expected_cost=cost, least_cost=cost, risk=risk)
+
+
+def _checked_endgame(endgame: int, horizon: int, default: bool) -> int:
+    if default:
+        return min(endgame, horizon)
+    if not is_whole(endgame) or not 0 <= endgame <= horizon:
+        raise InvalidValueError(
+            f"endgame must be a number of decisions from 0 to the horizon {horizon}, got "
+            f"{endgame!r}"
+        )
+    return int(endgame)
+
+
+def expected_from(policy: LongPolicy, counts: Counts, decided: int) -> float:
+    """What the decisions left are expected to cost, roughly, from certified counters."""
+    left = policy.next_check(decided) - decided
+    if policy.rule.anytime:
+        return float(policy.ladders.rates.sum()) * left
+    (n_a, k_a), (n_b, k_b) = counts.values()
+    return float(expected(policy.tables, n_a, k_a, n_b, k_b, left))
+
+
+def _simulated(policy: LongPolicy, inputs: InputModel) -> tuple[float, float]:
+    """Mean cost of some windows, and the share of them that end unfair, without endgames."""
+    plain = replace(policy, endgame=0)
+    rng, horizon = np.random.default_rng(0), policy.horizon
+    table = inputs.table(1)
+    cumulative, relevance = table.cumulative()[0], table.relevance(policy.prop.relevant_outcome)
+    runs = min(max(_TRIED // horizon, _LEAST_RUNS), _MOST_RUNS)
+    paid, unfair, levels = 0.0, 0, len(table.levels)
+    for _ in range(runs):
+        cells = np.minimum(
+            np.searchsorted(cumulative, rng.random(horizon), side="right"), len(cumulative) - 1
+        )
+        group, proposed, level = cells // (2 * levels), cells // levels % 2 == 1, cells % levels
+        costs = table.levels[level]
+        requests = Requests(
+            group.astype(np.int8), proposed, level.astype(np.int32), costs,
+            rng.random(horizon) < relevance.reshape(-1)[cells],
+        )  # fmt: skip
+        accepted, at = decide_batch(plain, 0, (0, 0, 0, 0), requests)
+        paid += float(costs[accepted != proposed].sum())
+        unfair += not policy.prop.holds(policy.start.plus(at))
+    return paid / runs, unfair / runs

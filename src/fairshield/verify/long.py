@@ -1,0 +1,86 @@
+"""Long policies put to the test: windows made to be hard, decided and judged one by one.
+
+Their counter states are too many to look at.  That no sequence of requests defeats them is a
+theorem (docs/guarantees.md); what is tried here is whether the policy at hand, as deployed, obeys
+it, on the sequences that would defeat a shield that forgot a case of the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts
+from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.verify.counterexample import Counterexample, LoggedDecision
+
+if TYPE_CHECKING:
+    from fairshield.long import LongPolicy
+
+Flags = NDArray[np.bool_]
+_SEED = 20260
+HARD_WINDOWS = 72
+
+
+class Trial:
+    """One window, and whether the property held at each of its checks."""
+
+    def __init__(self, policy: LongPolicy, second: Flags, proposed: Flags, counts: Flags) -> None:
+        n, cost = policy.horizon, float(policy.edges[0])
+        self.policy, self.second, self.proposed, self.relevant = policy, second, proposed, counts
+        self.cost = cost if np.isfinite(cost) else 1.0
+        self.requests = Requests(
+            second.view(np.int8), proposed, np.zeros(n, np.int32), np.full(n, self.cost), counts
+        )
+        self.accepted, _ = decide_batch(policy, 0, (0, 0, 0, 0), self.requests)
+
+    def violation(self) -> Counterexample | None:
+        """The window up to the first check at which the property does not hold."""
+        for check in self.policy.due:
+            counts = self._counts(check)
+            if not self.policy.prop.holds(counts):
+                prop = self.policy.prop
+                decisions = tuple(self._decision(i) for i in range(check))
+                return Counterexample(decisions, counts, prop.bias_of(counts), prop.limit)
+        return None
+
+    def _counts(self, check: int) -> Counts:
+        gained: list[int] = []
+        for mine in (~self.second, self.second):
+            counted = mine[:check] & self.relevant[:check]
+            gained += [int(counted.sum()), int((counted & self.accepted[:check]).sum())]
+        return self.policy.start.plus(tuple(gained))
+
+    def _decision(self, i: int) -> LoggedDecision:
+        outcome = None
+        if self.policy.labelled:
+            outcome = bool(self.relevant[i]) == self.policy.prop.relevant_outcome
+        return LoggedDecision(
+            self.policy.groups[int(self.second[i])], bool(self.proposed[i]), self.cost, outcome,
+            bool(self.accepted[i]),
+        )  # fmt: skip
+
+
+def hard_windows(horizon: int, labelled: bool) -> Iterator[tuple[Flags, Flags, Flags]]:
+    """Group, proposal and relevance of everybody in windows that are hard to end fair.
+
+    One group alone, one group late, arrivals in blocks, proposals as far apart as can be, the
+    tables turned halfway or just before the end, and chance.
+    """
+    rng, place = np.random.default_rng(_SEED), np.arange(horizon)
+    late = [horizon - min(horizon, n) for n in (1, 2, 10, 100)]
+    arrivals = [
+        np.zeros(horizon, bool), place % 2 == 1, place >= horizon // 2, rng.random(horizon) < 0.01,
+        rng.random(horizon) < 0.5, *(place >= first for first in late),
+    ]  # fmt: skip
+    for second in arrivals:
+        turned = second ^ (place >= horizon - max(horizon // 10, 1))
+        for proposed in (second, ~second, turned, rng.random(horizon) < 0.5):
+            for who, said in ((second, proposed), (~second, proposed)):
+                counts = np.ones(horizon, bool)
+                if labelled:
+                    counts = rng.random(horizon) < rng.random()
+                yield who, said, counts
