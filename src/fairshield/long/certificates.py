@@ -30,11 +30,11 @@ from fairshield.long.rule import (
     GAP,
     KIND,
     LABELLED,
-    LEAST,
     MARGIN,
     ONE_SIDED,
     RATIO,
     SLACK,
+    SUPPORT,
     P,
     Q,
     R,
@@ -55,7 +55,7 @@ class Certificates:
         numbers: list[int] = rule.numbers.tolist()
         self.kind, self.p, self.q = numbers[KIND], numbers[P], numbers[Q]
         self.upper, self.gap = (numbers[R], numbers[S]), numbers[GAP]
-        self.least, self.few, self.margin = numbers[LEAST], numbers[FEW], numbers[MARGIN]
+        self.support, self.few, self.margin = numbers[SUPPORT], numbers[FEW], numbers[MARGIN]
         self.slack, self.labelled = numbers[SLACK], bool(numbers[LABELLED])
         self.sustained = Sustained(prop) if isinstance(prop, DifferenceOfRates) else None
 
@@ -81,8 +81,7 @@ class Certificates:
 
     def _never_binds(self, a: Count, b: Count, left: int) -> bool:
         """Whether a group cannot get as many people as make the property bind."""
-        least = self.prop.min_support
-        return a.seen + left < least or b.seen + left < least
+        return min(a.seen, b.seen) + left < self.support
 
     def closed(self, a: Count, b: Count) -> bool:
         """Whether both groups are so large that fair counters can be kept fair for ever."""
@@ -121,7 +120,7 @@ class Certificates:
         return any(self._reaches_one(way, seen, other, spare) for way in self.lefts(few))
 
     def _reaches_one(self, way: Left, seen: int, other: Count, spare: int) -> bool:
-        first = max(seen, self.least)
+        first = max(seen, self.support, 1)
         low, high = span(way.corridor, seen, first)
         return bool(way.gap < first and low <= other.accepted + spare and other.accepted <= high)
 
@@ -166,6 +165,6 @@ class Certificates:
     # Bounded rates --------------------------------------------------------------------------
 
     def _bounded(self, count: Count) -> bool:
-        first, (r, s) = max(count.seen, self.least), self.upper
+        first, (r, s) = max(count.seen, self.support, 1), self.upper
         low = -(-self.p * first // self.q) - (first - count.seen)
         return self.gap < first and low <= count.accepted <= r * first // s

@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from fairshield.compiler import NO_ALLOCATION, inlined, jit
 from fairshield.long.rule import (
+    ANYTIME,
     BOUNDED,
     DIFFERENCE,
     FEW,
     GAP,
     KIND,
     LABELLED,
-    LEAST,
     MARGIN,
     ONE_SIDED,
     RATIO,
+    SUPPORT,
     P,
     Q,
     R,
@@ -51,19 +52,15 @@ class Tables(NamedTuple):
     """A long policy as the compiled functions read it."""
 
     rule: Ints
-    support: int
-    """People of each group from which on the property binds."""
-    start: Ints
+    """The integers of :class:`fairshield.long.rule.Rule`."""
     tie: float
-    anytime: bool
     sides: Floats
+    """By side: ``alpha_a``, ``alpha_b``, ``gamma``; first excess and distance of its ladder."""
     weights: Floats
     """By group, proposal and cost level, cheapest first."""
     costs: Floats
     totals: Floats
     """``weights`` of all levels together."""
-    grids: Floats
-    """First excess and distance of the points of each side's ladder."""
     ladder: NDArray[np.float32]
 
 
@@ -87,7 +84,7 @@ def _pushed(kind: int, p: int, q: int, k: int, n: int, x: int, m: int, left: int
 
 @_inline
 def _bounded(rule: Ints, n: int, k: int) -> bool:
-    first = max(n, rule[LEAST])
+    first = max(n, max(rule[SUPPORT], 1))
     low = -((-rule[P] * first) // rule[Q]) - (first - n)
     return rule[GAP] < first and low <= k and k <= rule[R] * first // rule[S]
 
@@ -118,7 +115,7 @@ def _reaches(rule: Ints, ways: Ints, n: int, m: int, x: int, left: int) -> bool:
     """Whether ``x`` of ``m`` can reach what ``n`` people of the other group leave it."""
     spare = max(left - (rule[FEW] - n) - rule[MARGIN], 0)
     seen = m + spare
-    first = max(seen, rule[LEAST])
+    first = max(seen, max(rule[SUPPORT], 1))
     for i in range(len(ways)):
         low = -((-ways[i, 0] * first) // ways[i, 1]) - (first - seen)
         high = ways[i, 2] * first // ways[i, 3]
@@ -137,7 +134,7 @@ def certified(
     """
     rule = tables.rule
     kind, p, q = rule[KIND], rule[P], rule[Q]
-    if n_a + left < tables.support or n_b + left < tables.support:
+    if min(n_a, n_b) + left < rule[SUPPORT]:
         return True
     if kind == BOUNDED:
         return _bounded(rule, n_a, k_a) and _bounded(rule, n_b, k_b)
@@ -241,18 +238,18 @@ def advantage(
     tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, group: int
 ) -> float:
     """What rejecting somebody of ``group`` is expected to save, compared with accepting."""
-    if tables.anytime:
+    if tables.rule[ANYTIME]:
         return _advantage_now(tables, n_a, k_a, n_b, k_b, group)
     totals = tables.totals
     share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
     final_a, final_b = n_a + left * share_a, n_b + left * share_b
-    if min(final_a, final_b) < max(1e-6, 0.999 * tables.support):
+    if min(final_a, final_b) < max(1e-6, 0.999 * tables.rule[SUPPORT]):
         return 0.0
     rate_a = (k_a + left * totals[0, 1]) / final_a
     rate_b = (k_b + left * totals[1, 1]) / final_b
     saved = 0.0
     for side in range(len(tables.sides)):
-        to_a, to_b, limit = tables.sides[side]
+        to_a, to_b, limit, low, step = tables.sides[side]
         unit = max(abs(to_a) / final_a, abs(to_b) / final_b)
         size_a, size_b = to_a / final_a / unit, to_b / final_b / unit
         excess = (to_a * rate_a + to_b * rate_b - limit) / unit
@@ -260,7 +257,6 @@ def advantage(
         if left < tables.ladder.shape[1]:
             drift = -size_a * (totals[0, 1] - rate_a * share_a)
             drift -= size_b * (totals[1, 1] - rate_b * share_b)
-            low, step = tables.grids[side]
             rejected = excess + drift - size * (rate_b if group else rate_a)
             values = tables.ladder[side, left - 1]
             saved += _value_at(values, (rejected + size - low) / step)
@@ -292,11 +288,10 @@ def _advantage_now(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, group
         return 0.0
     saved = 0.0
     for side in range(len(tables.sides)):
-        to_a, to_b, limit = tables.sides[side]
+        to_a, to_b, limit, low, step = tables.sides[side]
         unit = max(abs(to_a) / n_a, abs(to_b) / n_b)
         rejected = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
         size = (to_b / n_b if group else to_a / n_a) / unit
-        low, step = tables.grids[side]
         values = tables.ladder[side, 0]
         saved += _value_at(values, (min(rejected + size, 0.0) - low) / step)
         saved -= _value_at(values, (min(rejected, 0.0) - low) / step)
@@ -309,18 +304,17 @@ def expected(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) 
     totals = tables.totals
     share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
     final_a, final_b = n_a + left * share_a, n_b + left * share_b
-    if min(final_a, final_b) < max(1e-6, 0.999 * tables.support):
+    if min(final_a, final_b) < max(1e-6, 0.999 * tables.rule[SUPPORT]):
         return 0.0
     rate_a = (k_a + left * totals[0, 1]) / final_a
     rate_b = (k_b + left * totals[1, 1]) / final_b
     total = 0.0
     for side in range(len(tables.sides)):
-        to_a, to_b, limit = tables.sides[side]
+        to_a, to_b, limit, low, step = tables.sides[side]
         unit = max(abs(to_a) / final_a, abs(to_b) / final_b)
         size_a, size_b = to_a / final_a / unit, to_b / final_b / unit
         excess = (to_a * rate_a + to_b * rate_b - limit) / unit
         if left < tables.ladder.shape[1]:
-            low, step = tables.grids[side]
             total += max(_value_at(tables.ladder[side, left], (excess - low) / step), 0.0)
         else:
             spread = math.sqrt(left * _noise(totals, rate_a, rate_b, size_a, size_b))

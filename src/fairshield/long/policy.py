@@ -64,6 +64,8 @@ class Endgame(NamedTuple):
     begun: int
     at: At
     policy: Policy
+    length: int
+    labelled: bool
 
     def local(self, t: int, at: At) -> tuple[int, int, int, int, int] | None:
         """Decisions and counters since it began; ``None`` if they cannot have come about since."""
@@ -71,9 +73,9 @@ class Endgame(NamedTuple):
         m_a, l_a, m_b, l_b = self.at
         n_a, k_a, n_b, k_b, steps = n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b, t - self.begun
         seen = n_a + n_b
-        if not (0 <= k_a <= n_a and 0 <= k_b <= n_b and seen <= steps < self.policy.horizon):
+        if not (0 <= k_a <= n_a and 0 <= k_b <= n_b and seen <= steps < self.length):
             return None
-        if seen < steps and not self.policy.labelled:
+        if seen < steps and not self.labelled:
             return None
         return steps, n_a, k_a, n_b, k_b
 
@@ -138,15 +140,11 @@ class LongPolicy(Policy):
 
         return Tables(
             rule=self.rule.numbers,
-            support=self.prop.min_support,
-            start=np.array([n for count in self.start_counts() for n in count], np.int64),
             tie=self.tie,
-            anytime=self.rule.anytime,
-            sides=self.rule.sides,
+            sides=np.concatenate((self.rule.sides, self.ladders.grids), axis=1),
             weights=np.ascontiguousarray(self.weights),
             costs=np.ascontiguousarray(self.costs),
             totals=self.weights.sum(axis=2),
-            grids=np.ascontiguousarray(self.ladders.grids),
             ladder=np.ascontiguousarray(self.ladders.values),
         )
 
@@ -226,11 +224,11 @@ class LongReader:
 
         self._policy, self.labelled = policy, policy.labelled
         self._kernels, self._tables = kernels, policy.tables
-        m_a, l_a, m_b, l_b = self._tables.start.tolist()
+        (m_a, l_a), (m_b, l_b) = policy.start_counts()
         self._start = m_a, l_a, m_b, l_b
         numbers = policy.rule.numbers
         self._few = int(numbers[FEW]) if numbers[KIND] == DIFFERENCE else 0
-        # With one check, most decisions are before its endgame.
+        # With one check it is plain where its endgame begins.
         self._alone = policy.horizon if len(policy.due) == 1 else 0
         self._begins = self._alone - policy.endgame
         self._ways: dict[tuple[int, int], Ints] = {}
@@ -242,7 +240,7 @@ class LongReader:
         self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
     ) -> tuple[bool, bool, int]:
         """See :meth:`fairshield.rows.RowReader.look_up`."""
-        if t >= self._begins and self._policy.in_endgame(t):
+        if t >= self._begins and (self._alone or self._policy.in_endgame(t)):
             endgame, local = self.endgame(t, (n_a, k_a, n_b, k_b))
             return endgame.policy.reader.look_up(*local, group)
         m_a, l_a, m_b, l_b = self._start
@@ -288,7 +286,7 @@ class LongReader:
         ``at``, the counters since the start, are updated.  Stops before a request that a few
         people of its group leave to :meth:`look_up`; returns where.
         """
-        totals = at + self._tables.start
+        totals = at + np.array(self._start)
         n_a, k_a, n_b, k_b = totals.tolist()
         ways = _NO_WAYS
         if (n_a < self._few) != (n_b < self._few):
@@ -298,7 +296,7 @@ class LongReader:
             requests.groups, requests.proposed, requests.levels, requests.relevant, accepted,
             begin, end,
         )  # fmt: skip
-        at[:] = totals - self._tables.start
+        at[:] = totals - np.array(self._start)
         return done
 
     def _ways_of(self, seen: int, accepted: int) -> Ints:
@@ -339,7 +337,8 @@ class LongReader:
             return found
         from fairshield.long.endgame import solve
 
-        made = self._last = Endgame(t, at, solve(self._policy, t, at))
+        solution = solve(self._policy, t, at)
+        made = self._last = Endgame(t, at, solution, solution.horizon, self.labelled)
         with self._lock:
             self._solved[t, at] = made
             while len(self._solved) > _KEPT:
