@@ -19,6 +19,7 @@ import numpy as np
 
 import fairshield as fs
 from benchmarks.experiments import reproduction, simulated_runs
+from benchmarks.long import exact_values, long_against_exact, long_windows
 from benchmarks.measure import (
     HERE,
     TEN_LEVELS,
@@ -215,6 +216,9 @@ SECTIONS = (
     exact_periodic,
     periodic_runs,
     certificates,
+    exact_values,
+    long_windows,
+    long_against_exact,
     start_up,
     durable_decisions,
     postgres_decisions,

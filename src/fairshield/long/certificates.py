@@ -26,14 +26,13 @@ from fairshield.counts import GroupCount
 from fairshield.long.rule import (
     BOUNDED,
     DIFFERENCE,
+    ENOUGH,
     FEW,
     GAP,
     KIND,
     LABELLED,
-    MARGIN,
     ONE_SIDED,
     RATIO,
-    SLACK,
     SUPPORT,
     P,
     Q,
@@ -55,8 +54,8 @@ class Certificates:
         numbers: list[int] = rule.numbers.tolist()
         self.kind, self.p, self.q = numbers[KIND], numbers[P], numbers[Q]
         self.upper, self.gap = (numbers[R], numbers[S]), numbers[GAP]
-        self.support, self.few, self.margin = numbers[SUPPORT], numbers[FEW], numbers[MARGIN]
-        self.slack, self.labelled = numbers[SLACK], bool(numbers[LABELLED])
+        self.support, self.few, self.enough = numbers[SUPPORT], numbers[FEW], numbers[ENOUGH]
+        self.labelled = bool(numbers[LABELLED])
         self.sustained = Sustained(prop) if isinstance(prop, DifferenceOfRates) else None
 
     def certified(self, a: Count, b: Count, left: int) -> bool:
@@ -115,9 +114,13 @@ class Certificates:
 
     def _reaches(self, few: Count, other: Count, left: int) -> bool:
         """Whether the other group can still reach what the few leave it."""
-        spare = max(left - (self.few - few.seen) - self.margin, 0)
+        spare = self._spare(left - (self.few - few.seen), other)
         seen = other.seen + spare
         return any(self._reaches_one(way, seen, other, spare) for way in self.lefts(few))
+
+    def _spare(self, left: int, other: Count) -> int:
+        """How many people the other group may take to get there."""
+        return left if left > 0 and other.seen + left >= self.enough else 0
 
     def _reaches_one(self, way: Left, seen: int, other: Count, spare: int) -> bool:
         first = max(seen, self.support, 1)
@@ -126,15 +129,14 @@ class Certificates:
 
     def _both_few(self, a: Count, b: Count, left: int) -> bool:
         assert self.sustained is not None
-        # So much will be left when the first of them is no longer few.
-        ends = left - (2 * self.few - a.seen - b.seen)
-        if ends >= self.slack and all(self._has_way(count) for count in (a, b)):
+        # So many people will the one have in the end that is first no longer few.
+        last = left + a.seen + b.seen - self.few
+        if last >= self.enough and all(self._has_way(count) for count in (a, b)):
             return True
         return bool(self.sustained.fair(a, b))
 
     def _has_way(self, count: Count) -> bool:
-        enough = -(-self.few * self.q // self.p)
-        return any(way.gap < enough for way in self.lefts(count))
+        return any(way.gap < self.enough for way in self.lefts(count))
 
     # Few accepted people, a ratio of rates --------------------------------------------------
 
@@ -148,11 +150,8 @@ class Certificates:
         few, other = (a, b) if few_a else (b, a)
         if few.accepted < few.seen:
             return False
-        p, q = self.p, self.q
-        # So many of the few, rejected, would bring their rate down to what the other has now.
-        margin = -(-self.few * p * (other.seen + left) // (q * other.accepted))
-        spare = max(left - (self.few - few.accepted) - margin, 0)
-        return q * (other.accepted + spare) >= p * (other.seen + spare)
+        spare = self._spare(left - (self.few - few.accepted), other)
+        return self.q * (other.accepted + spare) >= self.p * (other.seen + spare)
 
     def _kept_ratio(self, a: Count, b: Count) -> bool:
         """Whether corridors as wide as one person of each group fit around fair rates."""

@@ -17,11 +17,11 @@ from fairshield.long.rule import (
     ANYTIME,
     BOUNDED,
     DIFFERENCE,
+    ENOUGH,
     FEW,
     GAP,
     KIND,
     LABELLED,
-    MARGIN,
     ONE_SIDED,
     RATIO,
     SUPPORT,
@@ -98,6 +98,11 @@ def _kept_ratio(p: int, q: int, n: int, k: int, m: int, x: int) -> bool:
 
 
 @_inline
+def _spare(rule: Ints, left: int, m: int) -> int:
+    return left if left > 0 and m + left >= rule[ENOUGH] else 0
+
+
+@_inline
 def _accepting(rule: Ints, n: int, k: int, m: int, x: int, left: int) -> bool:
     """``k`` of ``n`` is the group with fewer acceptances."""
     p, q, few = rule[P], rule[Q], rule[FEW]
@@ -105,15 +110,14 @@ def _accepting(rule: Ints, n: int, k: int, m: int, x: int, left: int) -> bool:
         return False
     if x < few:
         return x == m
-    margin = -((-few * p * (m + left)) // (q * x))
-    spare = max(left - (few - k) - margin, 0)
+    spare = _spare(rule, left - (few - k), m)
     return q * (x + spare) >= p * (m + spare)
 
 
 @_inline
 def _reaches(rule: Ints, ways: Ints, n: int, m: int, x: int, left: int) -> bool:
     """Whether ``x`` of ``m`` can reach what ``n`` people of the other group leave it."""
-    spare = max(left - (rule[FEW] - n) - rule[MARGIN], 0)
+    spare = _spare(rule, left - (rule[FEW] - n), m)
     seen = m + spare
     first = max(seen, max(rule[SUPPORT], 1))
     for i in range(len(ways)):

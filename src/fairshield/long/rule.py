@@ -23,7 +23,7 @@ from fairshield.spec import (
 from fairshield.spec.corridors import Corridor, last_gap
 
 DIFFERENCE, RATIO, ONE_SIDED, BOUNDED = range(4)
-KIND, P, Q, R, S, SUPPORT, FEW, MARGIN, SLACK, LABELLED, ANYTIME, GAP = range(12)
+KIND, P, Q, R, S, SUPPORT, FEW, ENOUGH, LABELLED, ANYTIME, GAP = range(11)
 """Places in :attr:`Rule.numbers`."""
 
 
@@ -36,8 +36,7 @@ class Rule(NamedTuple):
         Integers by the names above: the kind; the bound ``P/Q`` (for bounded rates the lower
         one, ``R/S`` the upper one, ``GAP`` the last number of people without a rate between
         them); ``SUPPORT`` people of each group make the property bind; a group below ``FEW`` is
-        few; ``MARGIN`` decisions bring the rate of a group that is no longer few anywhere;
-        with ``SLACK`` decisions left, groups that are both few do not hinder each other; whether
+        few, and waits for the other one only if that ends with ``ENOUGH`` people; whether
         relevance is revealed by outcomes; whether the property must in effect hold at every
         moment (``ANYTIME``), because nobody else may come who counts for it.
     sides
@@ -82,13 +81,11 @@ def rule_of(prop: Property) -> Rule:
         return _free()
     assert isinstance(prop, (DifferenceOfRates, DisparateImpact))
     p, q = prop.bound.as_integer_ratio()
-    numbers = np.zeros(12, np.int64)
+    numbers = np.zeros(11, np.int64)
     numbers[[P, Q, SUPPORT]] = p, q, prop.min_support
     if isinstance(prop, DifferenceOfRates):
-        few = max(math.ceil(q / p), prop.min_support)
-        margin = math.ceil(few * (q / p - 1)) if p < q else 0
-        numbers[[KIND, FEW, MARGIN]] = DIFFERENCE, few, margin
-        numbers[SLACK] = few + margin + -(-few * q // p)
+        few = max(-(-q // p), prop.min_support)
+        numbers[[KIND, FEW, ENOUGH]] = DIFFERENCE, few, -(-few * q // p)
         numbers[[LABELLED, ANYTIME]] = prop.relevant_outcome is not None
         bound = p / q
         sides = [[1.0, -1.0, bound], [-1.0, 1.0, bound]]
@@ -97,7 +94,7 @@ def rule_of(prop: Property) -> Rule:
     largest = math.isqrt(2**61 // max(p, q) ** 2)
     if prop.two_sided:
         few = -(-2 * q * q // (q * q - p * p))
-        numbers[[KIND, FEW]] = RATIO, few
+        numbers[[KIND, FEW, ENOUGH]] = RATIO, few, -(-few * q // p) if p else 0
         return Rule(numbers, np.array([[p / q, -1.0, 0.0], [-1.0, p / q, 0.0]]), largest)
     numbers[KIND] = ONE_SIDED
     return Rule(numbers, np.array([[1.0, -p / q, 0.0]]), largest)
@@ -105,7 +102,7 @@ def rule_of(prop: Property) -> Rule:
 
 def _free() -> Rule:
     """Rates within [0, 1], on no side of which there is anything to pay."""
-    numbers = np.zeros(12, np.int64)
+    numbers = np.zeros(11, np.int64)
     numbers[[KIND, Q, R, S, ANYTIME]] = BOUNDED, 1, 1, 1, 1
     return Rule(numbers, np.empty((0, 3)), 2**61)
 
@@ -113,7 +110,7 @@ def _free() -> Rule:
 def _bounded(prop: BoundedRates) -> Rule:
     (p, q), (r, s) = prop.lower.as_integer_ratio(), prop.upper.as_integer_ratio()
     gap = last_gap(Corridor(prop.lower, prop.upper))
-    numbers = np.zeros(12, np.int64)
+    numbers = np.zeros(11, np.int64)
     numbers[[KIND, P, Q, R, S, ANYTIME]] = BOUNDED, p, q, r, s, 1
     numbers[[SUPPORT, GAP]] = prop.min_support, int(gap)
     numbers[LABELLED] = prop.relevant_outcome is not None
