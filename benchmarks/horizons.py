@@ -14,7 +14,9 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 
 import fairshield as fs
 from benchmarks.long import DP, biased
@@ -66,11 +68,11 @@ def measure() -> dict[str, Any]:
 
 def draw(points: dict[str, Any], path: Path) -> None:
     """Three panels on logarithmic axes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     device = HERE / "cuda.json"
-    series = [("exact, two cores", points["exact"], BLUE, "o"), ("long", points["long"], ORANGE, "s")]
+    series = [
+        ("exact, two cores", points["exact"], BLUE, "o"),
+        ("long", points["long"], ORANGE, "s"),
+    ]
     if device.exists():
         gpu = json.loads(device.read_text())["policies"]
         series.insert(1, ("exact, one H200", gpu, GREEN, "^"))

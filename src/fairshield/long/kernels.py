@@ -243,7 +243,7 @@ def advantage(
 ) -> float:
     """What rejecting somebody of ``group`` is expected to save, compared with accepting."""
     if tables.rule[ANYTIME]:
-        return _advantage_now(tables, n_a, k_a, n_b, k_b, group)
+        return _advantage_now(tables, n_a, k_a, n_b, k_b, left, group)
     totals = tables.totals
     share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
     final_a, final_b = n_a + left * share_a, n_b + left * share_b
@@ -282,13 +282,15 @@ def _noise(totals: Floats, rate_a: float, rate_b: float, size_a: float, size_b: 
 
 
 @_inline
-def _advantage_now(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> float:
+def _advantage_now(
+    tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, group: int
+) -> float:
     """The same where the property must hold at every moment."""
     if group:
         n_b += 1
     else:
         n_a += 1
-    if min(n_a, n_b) < 1:
+    if min(n_a, n_b) < max(tables.rule[SUPPORT], 1):
         return 0.0
     saved = 0.0
     for side in range(len(tables.sides)):
@@ -296,7 +298,7 @@ def _advantage_now(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, group
         unit = max(abs(to_a) / n_a, abs(to_b) / n_b)
         rejected = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
         size = (to_b / n_b if group else to_a / n_a) / unit
-        values = tables.ladder[side, 0]
+        values = tables.ladder[side, min(left, tables.ladder.shape[1]) - 1]
         saved += _value_at(values, (min(rejected + size, 0.0) - low) / step)
         saved -= _value_at(values, (min(rejected, 0.0) - low) / step)
     return saved

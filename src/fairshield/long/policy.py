@@ -50,7 +50,8 @@ class Ladders(NamedTuple):
     values
         ``(sides, rungs, points)``: by decisions left.
     rates
-        ``(sides,)``: cost per decision of a window without end; 0 for others.
+        ``(sides,)``: cost per decision far from the end, where the property must hold at every
+        moment; else 0.
     """
 
     grids: Floats
@@ -207,8 +208,7 @@ class LongPolicy(Policy):
             if array.shape != shape or not np.isfinite(array).all():
                 raise broken(f"{name} has shape {array.shape}, expected numbers of shape {shape}")
         values = self.ladders.values
-        rungs = 1 if self.rule.anytime else 2
-        if values.ndim != 3 or values.shape[0] != sides or min(values.shape[1:]) < rungs:
+        if values.ndim != 3 or values.shape[0] != sides or min(values.shape[1:]) < 2:
             raise broken(f"ladder_values has shape {values.shape}, for {sides} sides")
         if not (self.ladders.grids[:, 1] > 0).all() or np.isnan(values).any():
             raise broken("a ladder has points out of order, or values that are not numbers")

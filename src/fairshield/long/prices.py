@@ -19,7 +19,8 @@ amount :math:`s_g \le 1`.  What remains is a control problem in one dimension.
   Solved anew from the actual counters at every decision, this loses little and less the longer
   the window is.
 * Properties that must hold at every moment (bounded rates, and those that count by outcome, as
-  nobody else may come who counts): the ladder of a window without end, in the present excess.
+  nobody else may come who counts): a ladder in the present excess with the bound at every rung.
+  Its top, which hardly changes any more, serves all decisions before.
 
 Prices decide what a window costs.  Whether it ends fair is for the certificates to say.
 """
@@ -47,8 +48,8 @@ _BELOW, _ABOVE = 6.0, 1.2
 """Standard deviations below the bound, and share of all that can be corrected above it."""
 _STEEP = 5.0
 """Each unit above the bound at the end, by the dearest unit that somebody corrects."""
-_SETTLED, _DEPTH = 1500, 60.0
-"""Decisions after which, and excess below which, a window without end looks always the same."""
+_DEPTH = 60.0
+"""Excess below which a bound that must hold at every moment is out of sight."""
 
 
 class Side(NamedTuple):
@@ -60,9 +61,13 @@ class Side(NamedTuple):
 
 
 def planned_side(
-    side: Floats, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]], horizon: int
-) -> Side:
-    """Where a window is expected to end on this side, after as few corrections as needed."""
+    side: Floats, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]], horizon: int,
+    *, anytime: bool,
+) -> Side:  # fmt: skip
+    """Where a window is expected to end on this side, after as few corrections as needed.
+
+    Where the property must hold at every moment, what matters is how the excess moves at the bound.
+    """
     shares = totals.sum(axis=1)
     seen = [max(c.seen + horizon * s, 1e-6) for c, s in zip(start, shares, strict=True)]
     rates = [
@@ -72,7 +77,7 @@ def planned_side(
     unit = max(weights)
     excess = side[0] * rates[0] + side[1] * rates[1] - side[2]
     first = int(np.argmax(weights))
-    if excess > 0:
+    if excess > 0 or anytime:
         rates[first] = min(max(rates[first] - excess / side[first], 0.0), 1.0)
     sizes = (side[0] / seen[0] / unit, side[1] / seen[1] / unit)
     return Side(sizes, (rates[0], rates[1]), excess / unit)
@@ -84,9 +89,10 @@ def make_ladders(
 ) -> Ladders:  # fmt: skip
     """The ladders of every side; ``weights`` and ``costs`` by group, proposal, sorted level."""
     totals = weights.sum(axis=2)
-    sides = [planned_side(side, totals, start, horizon) for side in rule.sides]
+    anytime = rule.anytime
+    sides = [planned_side(side, totals, start, horizon, anytime=anytime) for side in rule.sides]
     make = _settle if rule.anytime else _climb
-    rungs = 1 if rule.anytime else min(RUNGS, horizon) + 1
+    rungs = min(RUNGS, horizon) + 1
     made = [make(side, weights, costs, rungs) for side in sides]
     if not made:
         return Ladders(np.empty((0, 2)), np.empty((0, rungs, 2), np.float32), np.empty(0))
@@ -127,16 +133,17 @@ def _climb(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[floa
 
 
 def _settle(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[float, Floats, float]:
-    """The ladder of a window without end in which the bound holds at every moment."""
+    """A ladder in which the bound holds at every moment, and the cost per decision at its top."""
     walk = _walk(side, weights, costs, drift=False)
     points = int(_DEPTH / _STEP) + 1
     values, spare = np.zeros((2, points + 1))
     values[points] = spare[points] = math.inf
-    for _ in range(_SETTLED):
+    kept = np.empty((rungs, (points + _KEPT - 1) // _KEPT))
+    for m in range(rungs):
+        kept[m] = values[:points:_KEPT]
         step_back(walk, values, spare, points)
         values, spare = spare, values
-    rate = float(values[points - 1] - spare[points - 1])
-    return -_DEPTH, (values - values[0])[None, :points:_KEPT], max(rate, 0.0)
+    return -_DEPTH, kept, max(float(values[points - 1] - spare[points - 1]), 0.0)
 
 
 def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
