@@ -16,15 +16,15 @@ from fairshield.counts import Counts, Group, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
-from fairshield.layout import layout_of
+from fairshield.layout import Layout, layout_of
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
-from fairshield.synthesis import reference
-from fairshield.synthesis.memory import check_memory, check_salvage_memory
+from fairshield.synthesis import cuda, reference
+from fairshield.synthesis.memory import check_memory, check_policy_memory, check_salvage_memory
 from fairshield.synthesis.problem import Problem, make_problem
 
-Backend = Literal["auto", "reference", "cpu"]
+Backend = Literal["auto", "reference", "cpu", "cuda"]
 Progress = Callable[[float], None]
 
 _MOST_REFERENCE = 200
@@ -87,7 +87,9 @@ def synthesize(
         with the least probability (``policy.risk``), at the least expected cost among those,
         instead of raising :class:`InfeasibleError`.  It changes nothing where one can.
     backend
-        ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
+        ``"cpu"`` is compiled, ``"cuda"`` runs on a CUDA device, ``"reference"`` is the paper's
+        recursion for small horizons.  ``"auto"`` takes a device if there is one and the problem is
+        large enough to be worth it.  Decisions are the same.
     threads
         Default: the processors this process may use.
     progress
@@ -99,6 +101,8 @@ def synthesize(
         If no shield can guarantee the property from ``start``, unless ``best_effort``.
     MemoryLimitError
         If the tables would not fit into memory.
+    MissingExtraError
+        If ``backend`` is ``"cuda"`` and CuPy or a device is missing.
 
     Examples
     --------
@@ -120,7 +124,12 @@ def synthesize(
         )
     _check_backend(backend, planned)
     layout = layout_of(planned, prop.relevant_outcome is not None)
-    check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
+    backend = _chosen(backend, layout, _n_levels(inputs), record=horizon)
+    if backend == "cuda":
+        cuda.check_device_memory(layout, _n_levels(inputs), record=horizon)
+        check_policy_memory(layout_of(horizon, layout.labelled), _n_levels(inputs))
+    else:
+        check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
     value, rows = _solve(problem, backend, threads, progress, record=horizon)
@@ -224,11 +233,23 @@ def _solve(
 ) -> tuple[float, RowTable | None]:
     if backend == "reference":
         return reference.solve(problem, record)
+    if _chosen(backend, problem.layout, problem.n_levels, record=record) == "cuda":
+        solution = cuda.solve(problem, record=record, progress=progress)
+        return solution.value, solution.rows
     from fairshield.synthesis import solver
 
     threads = processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
+
+
+def _chosen(backend: Backend, layout: Layout, n_levels: int, *, record: int | None) -> Backend:
+    """``"auto"`` made up its mind."""
+    if backend == "auto":
+        return "cuda" if cuda.pays(layout, n_levels, record=record) else "cpu"
+    if backend == "cuda":
+        cuda.require_device()
+    return backend
 
 
 def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
@@ -343,8 +364,10 @@ def _check_backend(backend: str, horizon: int) -> None:
         raise InvalidValueError(
             f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {horizon}: use 'cpu'"
         )
-    if backend not in ("auto", "reference", "cpu"):
-        raise InvalidValueError(f"backend must be 'auto', 'cpu' or 'reference', got {backend!r}")
+    if backend not in ("auto", "reference", "cpu", "cuda"):
+        raise InvalidValueError(
+            f"backend must be 'auto', 'cpu', 'cuda' or 'reference', got {backend!r}"
+        )
 
 
 def _n_levels(inputs: InputModel | InputSchedule) -> int:
