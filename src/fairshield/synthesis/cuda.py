@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module, resources
 from queue import SimpleQueue
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.errors import MemoryLimitError, MissingExtraError
-from fairshield.layout import Layout, Rows, layer_rows
+from fairshield.layout import Layout, Rows, layer_rows, layout_of
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.spec import Property
 from fairshield.synthesis.levels import FEW, cost_levels
@@ -39,10 +38,11 @@ _RESIDENT = {False: 4, True: 3}
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
-_CODES_AT_ONCE = 1 << 30
-"""Bytes for the codes of one batch, should each of its rows turn out irregular."""
+_CODES_AT_ONCE, _ROWS_AT_ONCE = 1 << 31, 1 << 24
+"""Bytes for the codes of some batches, and their rows, should each turn out irregular."""
+_ROWS_PER_THREAD = 1 << 13
 _PIECE = 1 << 24
-_COPIERS = 6
+_COPIERS = 8
 """Threads that fetch pieces of so many bytes."""
 _WORTH_A_DEVICE = 50_000_000
 """States below which the processor is done before the device has begun."""
@@ -91,9 +91,9 @@ def device_bytes(layout: Layout, n_levels: int, *, record: int | None) -> int:
     if record is not None:
         kept = Layout(record, layout.labelled)
         code = np.dtype(code_type(n_levels)).itemsize
-        total += 4 * code * kept.states_of(record) + 100 * kept.rows_of(record)
-        if n_levels > 1:
-            total += policy_bytes(kept, n_levels)
+        # Codes are held twice while they are put in order.
+        total += 2 * code * kept.states_of(record) + 16 * min(kept.n_rows, _ROWS_AT_ONCE)
+        total += policy_bytes(kept, n_levels) * (1 if n_levels == 1 else 2)
     return total
 
 
@@ -134,7 +134,6 @@ def solve(problem: Problem, *, record: int | None, progress: Progress | None) ->
 class _Kernels(NamedTuple):
     back_up_layers: Any
     set_terminal: Any
-    code_lengths: Any
     gather_codes: Any
 
 
@@ -164,15 +163,69 @@ class _Fair(NamedTuple):
     at: Any
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Decisions of some layers, on the device."""
+class _Dense:
+    """Irregular rows as the kernels meet them, on the device."""
 
-    first_row: int
-    rows: Any
-    """Dense rows, numbered within the batch; all rows if there are several cost levels."""
-    starts: Any
-    codes: Any
+    def __init__(
+        self, cupy: Any, layout: Layout, code_type: np.dtype[Any], total_rows: int
+    ) -> None:
+        self.cupy, self.layout, self.code_type = cupy, layout, code_type
+        states, rows = layout.states_of(layout.horizon), layout.rows_of(layout.horizon)
+        total = 2 * sum(layout.states_of(t) for t in range(layout.horizon + 1))
+        most_codes = max(2 * states, min(total, _CODES_AT_ONCE // code_type.itemsize))
+        most_rows = max(rows, min(total_rows, _ROWS_AT_ONCE))
+        self.rows, self.at = (cupy.empty(most_rows, np.int64) for _ in range(2))
+        self.codes = cupy.empty(most_codes, code_type)
+        self.used = cupy.zeros(2, np.uint64)
+        self.n_codes = self.n_rows = 0
+        self.full: list[tuple[Any, Any, Any]] = []
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the kernels write to."""
+        return self.rows, self.at, self.codes, self.used
+
+    def room(self, t: int, least: int) -> int:
+        """The last of the layers before ``t`` whose rows fit, should they all be irregular."""
+        end = self._room(t, least)
+        if end == t:
+            self._empty()
+            end = self._room(t, least)
+        return end
+
+    def _room(self, t: int, least: int) -> int:
+        codes, rows, end = self.n_codes, self.n_rows, t
+        while end > least:
+            codes += 2 * self.layout.states_of(end - 1)
+            rows += self.layout.rows_of(end - 1)
+            if codes > len(self.codes) or rows > len(self.rows):
+                break
+            end -= 1
+        return end
+
+    def count(self) -> None:
+        """Wait for the kernels, and see how much they wrote."""
+        self.n_codes, self.n_rows = self.used.get().tolist()
+
+    def _empty(self) -> None:
+        rows, at, codes = self.written()
+        self.full.append((rows.copy(), at.copy(), codes.copy()))
+        self.used.fill(0)
+        self.n_codes = self.n_rows = 0
+
+    def written(self) -> tuple[Any, Any, Any]:
+        """Row numbers, where their codes begin, and the codes."""
+        return self.rows[: self.n_rows], self.at[: self.n_rows], self.codes[: self.n_codes]
+
+    def all(self) -> tuple[Any, Any, Any]:
+        """:meth:`written` since the beginning."""
+        if not self.full:
+            return self.written()
+        parts = [*self.full, self.written()]
+        before = np.cumsum([0, *(len(codes) for _, _, codes in parts)]).tolist()
+        join = self.cupy.concatenate
+        at = join([part[1] + first for part, first in zip(parts, before, strict=False)])
+        return join([part[0] for part in parts]), at, join([part[2] for part in parts])
 
 
 class _Induction:
@@ -194,12 +247,16 @@ class _Induction:
         self.layer_starts = cupy.asarray(layout.layer_starts)
         self.prices = cupy.asarray(_price_table(problem))
         self.levels = _device_levels(cupy, problem)
-        self.arrived = cupy.zeros(1, np.uint32)
-        self.used = cupy.zeros(1, np.uint64)
-        kept_rows = layout.rows_before(recorded + 1)
-        self.cuts = np.empty((kept_rows, self.width), self.cut_type)
-        self.batches_kept: list[_Batch] = []
-        self.codes, self.dense_at = cupy.empty(0, self.code_type), cupy.empty(0, np.int64)
+        # Blocks that arrived at the barrier; strips taken of each layer.
+        self.counters = cupy.zeros(layout.horizon + 1, np.uint32)
+        if recorded >= 0:
+            kept = layout_of(recorded, layout.labelled)
+            shape = (kept.n_rows, self.width)
+            self.cuts, self.host_cuts = (
+                cupy.empty(shape, self.cut_type),
+                np.empty(shape, self.cut_type),
+            )
+            self.dense = _Dense(cupy, kept, self.code_type, kept.n_rows)
 
     def batches(self, downloads: _Downloads) -> Iterator[float]:
         """Go through all layers, last first; yields the share of the work done."""
@@ -209,54 +266,53 @@ class _Induction:
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
             t_to = self._end_of_batch(t, max(earlier, default=0))
-            fair = self._fair(self.problem.prop, t_to) if t_to in earlier else None
+            fair = self._fair(self.problem.prop, t_to, downloads) if t_to in earlier else None
             self._back_up(t, t_to, fair, downloads)
             t = t_to
             yield 1.0 - (t / horizon) ** (5 if self.layout.labelled else 4)
 
     def value(self) -> float:
         """Cost to go at the start."""
-        hull = int(self.hulls[0][0])
-        value = float(self.values[0][0]) if hull != _EMPTY else math.inf
+        value = float(self.values[0][0]) if int(self.hulls[0][0]) != _EMPTY else math.inf
         # Weights of probability zero are floored at 1e-300; what they add is not cost.
         return 0.0 if value < 1e-200 else value
 
     def collect(self, downloads: _Downloads) -> RowTable:
         """The policy's tables, in row order."""
-        batches = self.batches_kept[::-1]
-        sizes = [len(batch.codes) for batch in batches]
-        before = np.cumsum([0, *sizes])
-        codes = np.empty(int(before[-1]), self.code_type)
-        for batch, begin, end in zip(batches, before[:-1], before[1:], strict=True):
-            downloads.fetch(batch.codes, codes[begin:end])
+        cupy = self.cupy
+        rows, at, unordered = self.dense.all()
+        order = cupy.argsort(rows)
+        rows = rows[order]
+        starts = cupy.zeros(len(rows) + 1, np.int64)
+        starts[1:] = 2 * cupy.cumsum(self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0])
+        codes = cupy.empty(len(unordered), self.code_type)
+        host_codes = np.empty(len(codes), self.code_type)
+        self._compiled(True).gather_codes(
+            self._grid(max(len(rows), 1), True), (_BLOCK,),
+            (unordered, at, order, starts, np.int64(len(rows)), codes),
+        )  # fmt: skip
+        downloads.fetch(codes, host_codes)
         if self.width == CUTS_WIDTH:
-            none = [np.empty(0, np.int64)]
-            numbers = [b.rows.get() + b.first_row for b in batches]
-            starts = [b.starts.get() + first for b, first in zip(batches, before, strict=False)]
-            dense_rows, dense_starts = np.concatenate(none + numbers), np.concatenate(none + starts)
+            dense_rows, dense_starts = rows.get(), starts[:-1].get()
         else:
-            dense_rows, dense_starts = np.empty(0, np.int64), np.full(len(self.cuts), -1, np.int64)
-            for batch, first in zip(batches, before, strict=False):
-                starts_here = self.cupy.where(batch.starts >= 0, batch.starts + int(first), -1)
-                end = batch.first_row + len(batch.starts)
-                downloads.fetch(starts_here, dense_starts[batch.first_row : end])
+            dense_rows, dense_starts = np.empty(0, np.int64), np.empty(len(self.cuts), np.int64)
+            by_row = cupy.full(len(self.cuts), -1, np.int64)
+            by_row[rows] = starts[:-1]
+            downloads.fetch(by_row, dense_starts)
         downloads.finish()
-        return RowTable(self.cuts, dense_rows, dense_starts, codes)
+        return RowTable(self.host_cuts, dense_rows, dense_starts, host_codes)
 
     # One batch ------------------------------------------------------------------------------
 
     def _end_of_batch(self, t: int, least: int) -> int:
         """The last of the layers before ``t`` that go together; all are recorded, or none is."""
-        recorded = t - 1 <= self.recorded
-        least = least if recorded else max(least, self.recorded + 1)
-        size = 2 * self.code_type.itemsize if recorded else 1
-        room = _CODES_AT_ONCE if recorded else _STATES_AT_ONCE
-        end, taken = t - 1, size * self.layout.states_of(t - 1)
-        while end > least:
-            taken += size * self.layout.states_of(end - 1)
-            if taken > room:
-                break
+        if t - 1 <= self.recorded:
+            return self.dense.room(t, least)
+        least = max(least, self.recorded + 1)
+        end, states = t - 1, self.layout.states_of(t - 1)
+        while end > least and states < _STATES_AT_ONCE:
             end -= 1
+            states += self.layout.states_of(end)
         return end
 
     def _compiled(self, recorded: bool) -> _Kernels:
@@ -268,84 +324,71 @@ class _Induction:
     def _grid(self, rows: int, recorded: bool) -> tuple[int]:
         """As many blocks as are resident at once, but no more than have a row to work on."""
         processors = self.cupy.cuda.Device().attributes["MultiProcessorCount"]
-        return (max(1, min(_RESIDENT[recorded] * processors, -(-rows * 32 // _BLOCK))),)
+        return (min(_RESIDENT[recorded] * processors, -(-rows * 32 // _BLOCK)),)
 
     def _set_terminal(self, downloads: _Downloads) -> None:
         horizon = self.layout.horizon
         recorded = horizon <= self.recorded
-        fair = self._fair(self.problem.terminal, horizon)
+        fair = self._fair(self.problem.terminal, horizon, downloads)
         side, rows = horizon % 2, self.layout.rows_of(horizon)
-        cuts = self._room(horizon + 1, horizon) if recorded else 0
         self._compiled(recorded).set_terminal(
             self._grid(rows, recorded), (_BLOCK,),
-            (self.values[side], self.hulls[side], self.starts, *fair, cuts, self.dense_at,
-             self.codes, self.used, np.int32(horizon)),
+            (self.values[side], self.hulls[side], self.starts, *fair, *self._record(recorded),
+             self.layer_starts, np.int32(horizon)),
         )  # fmt: skip
         if recorded:
-            self._keep(horizon + 1, horizon, cuts, downloads)
+            self._keep(horizon + 1, horizon, downloads)
 
     def _back_up(self, t_from: int, t_to: int, fair: _Fair | None, downloads: _Downloads) -> None:
         recorded = t_from - 1 <= self.recorded
-        cuts = self._room(t_from, t_to) if recorded else 0
-        self.arrived.fill(0)
+        self.counters.fill(0)
         self._compiled(recorded).back_up_layers(
             self._grid(self.layout.rows_of(t_from - 1), recorded), (_BLOCK,),
             (*self.values, *self.hulls, self.starts,
              self.prices, np.int32(self.prices.shape[1]), np.int32(len(self.prices)),
              np.float64(self.problem.tie),
-             *self.levels, *(fair or (0, 0, 0)),
-             cuts, self.dense_at, self.codes, self.used, self.layer_starts,
-             np.int64(self.layout.rows_before(t_to)), np.int32(t_from), np.int32(t_to),
-             self.arrived),
+             *self.levels, *(fair or (0, 0, 0)), *self._record(recorded), self.layer_starts,
+             np.int32(t_from), np.int32(t_to), self.counters),
         )  # fmt: skip
         if recorded:
-            self._keep(t_from, t_to, cuts, downloads)
+            self._keep(t_from, t_to, downloads)
         else:
             self.cupy.cuda.get_current_stream().synchronize()
 
-    def _fair(self, prop: Property, t: int) -> _Fair:
+    def _record(self, recorded: bool) -> tuple[Any, ...]:
+        return (self.cuts, *self.dense.arrays) if recorded else (0, 0, 0, 0, 0)
+
+    def _keep(self, t_from: int, t_to: int, downloads: _Downloads) -> None:
+        """Send the cuts of a batch to the host, while the next one is computed."""
+        here = slice(self.layout.rows_before(t_to), self.layout.rows_before(t_from))
+        downloads.fetch(self.cuts[here], self.host_cuts[here])
+        self.dense.count()
+
+    def _fair(self, prop: Property, t: int, downloads: _Downloads) -> _Fair:
         rows, at = _rows_and_starts(t, self.layout.labelled)
-        lo, hi, each = self.problem.fair_states(prop, rows, at)
-        hulls = np.where(lo < hi, hi << 16 | lo, _EMPTY).astype(np.uint32)
         asarray = self.cupy.asarray
+        few = Rows(*(x[:1] for x in rows))
+        known = prop.fair_interval(few.n_a, few.n_b, accepted=few.short, along=few.turned)
+        if known is not None:
+            # No flags: the rows can be shared out.
+            def hulls_of(first: int) -> NDArray[np.uint32]:
+                here = slice(first, first + _ROWS_PER_THREAD)
+                part = Rows(*(x[here] for x in rows))
+                return _packed(*self.problem.fair_states(prop, part, at[here])[:2])
+
+            parts = downloads.pool.map(hulls_of, range(0, len(at), _ROWS_PER_THREAD))
+            return _Fair(asarray(np.concatenate(list(parts))), 0, 0)
+        lo, hi, each = self.problem.fair_states(prop, rows, at)
+        hulls = asarray(_packed(lo, hi))
         if not len(each):
-            return _Fair(asarray(hulls), 0, 0)
+            return _Fair(hulls, 0, 0)
         states = each[: self.layout.states_of(t)].view(np.uint8)
-        return _Fair(asarray(hulls), asarray(states), asarray(at))
+        return _Fair(hulls, asarray(states), asarray(at))
 
-    def _room(self, t_from: int, t_to: int) -> Any:
-        """Room for the decisions of layers ``t_from - 1 … t_to``; returns that for their cuts."""
-        layout, empty = self.layout, self.cupy.empty
-        rows = layout.rows_before(t_from) - layout.rows_before(t_to)
-        states = sum(layout.states_of(t) for t in range(t_to, t_from))
-        if len(self.codes) < 2 * states:
-            self.codes = empty(0, self.code_type)
-            self.codes = empty(2 * states, self.code_type)
-        if len(self.dense_at) < rows:
-            self.dense_at = empty(rows, np.int64)
-        self.used.fill(0)
-        return empty((rows, self.width), self.cut_type)
 
-    def _keep(self, t_from: int, t_to: int, cuts: Any, downloads: _Downloads) -> None:
-        """Send the cuts of a batch to the host, and put its codes in order."""
-        first, rows = self.layout.rows_before(t_to), len(cuts)
-        downloads.fetch(cuts, self.cuts[first : first + rows])
-        used = int(self.used[0])
-        if not used:
-            return
-        cupy, kernels, grid = self.cupy, self._compiled(True), self._grid(rows, True)
-        order = cupy.zeros(rows + 1, np.int64)
-        n_rows, dense_at = np.int64(rows), self.dense_at[:rows]
-        kernels.code_lengths(grid, (_BLOCK,), (cuts, dense_at, n_rows, order))
-        cupy.cumsum(order, out=order)
-        codes = cupy.empty(used, self.code_type)
-        kernels.gather_codes(grid, (_BLOCK,), (self.codes, dense_at, order, n_rows, codes))
-        if self.width == CUTS_WIDTH:
-            dense = cupy.flatnonzero(dense_at >= 0)
-            starts = order[dense]
-        else:
-            dense, starts = None, cupy.where(dense_at >= 0, order[:-1], -1)
-        self.batches_kept.append(_Batch(first, dense, starts, codes))
+def _packed(lo: Ints, hi: Ints) -> NDArray[np.uint32]:
+    """Hulls as the kernels read them."""
+    return np.where(lo < hi, hi << 16 | lo, _EMPTY).astype(np.uint32)
 
 
 class _Downloads:

@@ -1,10 +1,12 @@
 // Backward induction on a CUDA device.  Numbers in, arrays filled; see cuda.py for who calls.
 //
-// A row of states (layout.py) belongs to one warp, which walks along the acceptances of the long
-// group, so that all it reads and writes is contiguous.  Each row remembers a hull [lo, hi):
-// outside it every cost to go is infinite, nothing is computed and nothing is read.  Layers
-// alternate between two buffers.  One launch goes through many layers: the blocks are all resident
-// and meet at a barrier after each.
+// A warp takes a strip of rows of states (layout.py) at a time and walks along each, so that all it
+// reads and writes is contiguous.  Each row remembers a hull [lo, hi): outside it every cost to go
+// is infinite, nothing is computed and nothing is read.  Layers alternate between two buffers.  One
+// launch goes through many layers: the blocks are all resident and meet at a barrier after each.
+//
+// Sums are fused in the order in which the compiled backend fuses them, so that a gain that is a tie
+// but for rounding is one for both.
 //
 // LABELLED  0 or 1: the family
 // LEVELS    1: one cost level; 2: a few, gone through; 3: many, searched
@@ -15,9 +17,10 @@
 #define ALL 0xffffffffu
 #define FINITE 1e290
 #define EMPTY 0xffffu  // as a hull: lo beyond every row, hi = 0
-#define UNROLL 2
+#define UNROLL 2  // steps along a row that are under way at once
+#define MOST_SHIFT 3  // strips have at most 2^3 rows
+#define STRIPS_PER_WARP 6
 #define MOST_PRICES 261  // of one step: four sides of 32 weights, 32 costs and a total; the stay
-#define CUTS 6
 
 typedef unsigned Hull;  // lo, and hi 16 bits higher
 typedef long long Long;
@@ -61,26 +64,37 @@ struct Pair {
     }
 };
 
-// The n with n (n + 1) / 2 <= i < (n + 1) (n + 2) / 2.
-__device__ __forceinline__ int triangular_root(int i) {
-    int n = (int)((sqrtf(8.0f * i + 1.0f) - 1.0f) * 0.5f);
-    while (n * (n + 1) / 2 > i) --n;
-    while ((n + 1) * (n + 2) / 2 <= i) ++n;
-    return n;
-}
+// Consecutive rows of one pair.
+struct Strip {
+    Pair pair;
+    int first, end;
+};
 
-// The pair of a row of those with so many people seen; row becomes that of its short group.
-__device__ __forceinline__ Pair pair_of(int seen, int& row) {
-    int half = seen / 2 + 1;
-    if (row < half * (half + 1) / 2) {
-        int n_a = triangular_root(row);
-        row -= n_a * (n_a + 1) / 2;
-        return {n_a, seen - n_a};
+// How the rows of all pairs with so many people seen are cut into strips of 2^shift.
+struct Strips {
+    int seen, shift;
+
+    // Strips of pairs with less than m people in the short group; of either orientation.
+    __device__ __forceinline__ int before(int m) const {
+        int q = m >> shift, rest = m - (q << shift);
+        return m + ((q * (q - 1) / 2) << shift) + rest * q;
     }
-    int back = rows_of_pairs(seen) - 1 - row, n_b = triangular_root(back);
-    row = n_b - (back - n_b * (n_b + 1) / 2);
-    return {seen - n_b, n_b};
-}
+    __device__ __forceinline__ int upright() const { return before(seen / 2 + 1); }
+    __device__ __forceinline__ int count() const { return upright() + before((seen + 1) / 2); }
+
+    __device__ __forceinline__ Strip at(int i) const {
+        bool turned = i >= upright();
+        if (turned) i -= upright();
+        // before(m) is m^2 / 2^(shift + 1) + m / 2, or a little more.
+        float half = 0.5f * (1 << shift);
+        int m = (int)(sqrtf(half * half + 4.0f * half * i) - half);
+        while (before(m) > i) --m;
+        while (before(m + 1) <= i) ++m;
+        int first = (i - before(m)) << shift;
+        Pair pair = turned ? Pair{seen - m, m} : Pair{m, seen - m};
+        return {pair, first, min(first + (1 << shift), m + 1)};
+    }
+};
 
 // What a row leads to -------------------------------------------------------------------------
 
@@ -95,6 +109,18 @@ struct Successors {
     const double* columns;
     const Hull* column_hulls;
     int columns_step, column;
+
+    // The states from which all successors are inside their hulls.
+    __device__ __forceinline__ Hull interior() const {
+        int lo = max(max(low(reject_hull), low(accept_hull)), low(long_hull));
+        int hi = min(min(high(reject_hull), high(accept_hull)), high(long_hull) - 1);
+        if (LABELLED) lo = max(lo, low(own_hull)), hi = min(hi, high(own_hull));
+        return (Hull)max(hi, 0) << 16 | (Hull)lo;
+    }
+
+    __device__ __forceinline__ After inside_at(int k) const {
+        return {reject_s[k], accept_s[k], long_row[k], long_row[k + 1], LABELLED ? own[k] : 0.0};
+    }
 
     template <bool MIXED>
     __device__ __forceinline__ After at(int k, bool wanted) const {
@@ -139,20 +165,31 @@ struct Levels {
     int n_levels, n_cells;
 };
 
-// One side of one group: weights, costs, and the weights' total.
+#if LEVELS == 1
+
+struct Side {
+    double weight, cost;
+};
+
+__device__ __forceinline__ Side side_of(const double* table, int, int side) {
+    return {table[3 * side], table[3 * side + 1]};
+}
+
+#else
+
+// Of many levels only the total weight.
 struct Side {
     const double *weights, *costs;
     double total;
 };
 
-__device__ __forceinline__ Side side_of(const double* prices, int n_levels, int side) {
-#if LEVELS == 3
-    return {0, 0, prices[side]};
-#else
-    const double* weights = prices + side * (2 * n_levels + 1);
+__device__ __forceinline__ Side side_of(const double* table, int n_levels, int side) {
+    if (LEVELS == 3) return {0, 0, table[side]};
+    const double* weights = table + side * (2 * n_levels + 1);
     return {weights, weights + n_levels, weights[2 * n_levels]};
-#endif
 }
+
+#endif
 
 struct Prices {
     Side s0, s1, l0, l1;  // short and long group, proposed rejects and accepts
@@ -181,16 +218,16 @@ struct Notes {
 #if LEVELS == 1
 
 __device__ __forceinline__ double back_up(const After& v, const Prices& p, const Levels&) {
-    double value = (p.s0.weights[0] * lesser(v.y_s, p.s0.costs[0] + v.x_s)
-                    + p.s1.weights[0] * lesser(v.x_s, p.s1.costs[0] + v.y_s))
-                 + (p.l0.weights[0] * lesser(v.y_l, p.l0.costs[0] + v.x_l)
-                    + p.l1.weights[0] * lesser(v.x_l, p.l1.costs[0] + v.y_l));
-    return LABELLED ? value + p.stay * v.stay : value;
+    double value = p.s1.weight * lesser(v.x_s, p.s1.cost + v.y_s);
+    value = fma(p.s0.weight, lesser(v.y_s, p.s0.cost + v.x_s), value);
+    if (LABELLED) value = fma(p.stay, v.stay, value);
+    value = fma(p.l1.weight, lesser(v.x_l, p.l1.cost + v.y_l), value);
+    return fma(p.l0.weight, lesser(v.y_l, p.l0.cost + v.x_l), value);
 }
 
 __device__ __forceinline__ Notes notes_of(const After& v, const Prices& p) {
-    return {v.y_s > (p.s0.costs[0] + v.x_s) + p.tie, v.x_s > (p.s1.costs[0] + v.y_s) + p.tie,
-            v.y_l > (p.l0.costs[0] + v.x_l) + p.tie, v.x_l > (p.l1.costs[0] + v.y_l) + p.tie};
+    return {v.y_s > (p.s0.cost + v.x_s) + p.tie, v.x_s > (p.s1.cost + v.y_s) + p.tie,
+            v.y_l > (p.l0.cost + v.x_l) + p.tie, v.x_l > (p.l1.cost + v.y_l) + p.tie};
 }
 
 __device__ __forceinline__ Codes codes_of(const After& v, const Prices& p, const Levels&) {
@@ -291,9 +328,37 @@ __device__ __forceinline__ Codes codes_of(const After& v, const Prices& p, const
 
 struct Record {
     CUT* cuts;
-    Long* dense_at;  // where the codes of each row begin, -1 for none
+    // Irregular rows in the order in which they are met: their numbers, where their codes begin;
+    // how many codes and rows there are so far.
+    Long *dense_rows, *dense_at;
     CODE* codes;
     unsigned long long* used;
+
+    // Write the cuts of a row; returns where its codes go.
+    __device__ __forceinline__ CODE* open(Long row, int lo, int hi, int lane) const {
+        write_cuts(row, lane, lo, hi, (CUT)~0u, 0, 0, 0);
+        unsigned long long at = 0;
+        if (lane == 0) {
+            at = atomicAdd(used, 2ull * (hi - lo));
+            unsigned long long slot = atomicAdd(used + 1, 1ull);
+            dense_rows[slot] = row;
+            dense_at[slot] = at;
+        }
+        return codes + __shfl_sync(ALL, at, 0);
+    }
+
+    __device__ __forceinline__ void write_cuts(
+        Long row, int lane, int lo, int hi, int s1, int s2, int l1, int l2
+    ) const {
+        if (LEVELS == 1 && lane < 6)
+            cuts[6 * row + lane] = lane == 0 ? lo : lane == 1 ? hi : lane == 2 ? s1
+                                 : lane == 3 ? s2 : lane == 4 ? l1 : l2;
+        if (LEVELS != 1 && lane < 2) cuts[2 * row + lane] = lane == 0 ? lo : hi;
+    }
+
+    __device__ __forceinline__ void write_empty(Long row, int lane) const {
+        write_cuts(row, lane, 0, 0, 0, 0, 0, 0);
+    }
 };
 
 // A row is regular if everybody of the short group is rejected in its first states and accepted in
@@ -310,23 +375,7 @@ struct Ones {
     }
 };
 
-__device__ __forceinline__ void write_cuts(
-    CUT* cuts, int lane, int lo, int hi, int s1, int s2, int l1, int l2
-) {
-#if LEVELS == 1
-    if (lane < CUTS)
-        cuts[lane] = lane == 0 ? lo : lane == 1 ? hi : lane == 2 ? s1 : lane == 3 ? s2
-                   : lane == 4 ? l1 : l2;
-#else
-    if (lane < 2) cuts[lane] = lane == 0 ? lo : hi;
-#endif
-}
-
-__device__ __forceinline__ Long take_codes(const Record& record, int n, int lane) {
-    unsigned long long start = 0;
-    if (lane == 0) start = atomicAdd(record.used, 2ull * n);
-    return __shfl_sync(ALL, start, 0);
-}
+#define DEAD (CODE)(1ll << (8 * sizeof(CODE) - 1))
 
 // One row of one layer ------------------------------------------------------------------------
 
@@ -341,137 +390,157 @@ struct Task {
     const Long* fair_at;
 };
 
+// What is found out about one row.
+struct Row {
+    double* out;
+    int lo, hi;
+    const unsigned char* each;  // null: all states inside the hull are fair
+#if RECORD
+    int first, last, done;  // the first and last feasible state; how many were looked at
+    unsigned broken;
+    Ones down_s, not_up_s, up_l, not_down_l;
+#endif
+
+    __device__ __forceinline__ bool has(int k) const { return k >= lo && k < hi; }
+
+    // The states from k0 on, one a lane; WHOLE: all of them are inside the hull.
+    template <bool WHOLE>
+    __device__ __forceinline__ void add(
+        const After& v, int k0, int lane, const Prices& prices, const Levels& levels
+    ) {
+        int k = k0 + lane;
+        bool here = WHOLE || has(k);
+        double value = back_up(v, prices, levels);
+        if (each && here && !each[k]) value = infinity();
+        if (here) out[k] = value;
+#if RECORD
+        unsigned alive = __ballot_sync(ALL, here && value < infinity());
+        if (alive) {
+            first = min(first, k0 + __ffs(alive) - 1);
+            last = k0 + WARP - 1 - __clz(alive);
+        }
+#if LEVELS == 1
+        int skip = WHOLE ? 0 : max(lo - k0, 0);
+        Notes note = notes_of(v, prices);
+        broken |= __ballot_sync(ALL, here && value > FINITE);
+        broken |= down_s.add(__ballot_sync(ALL, here && note.down_s) >> skip, done);
+        broken |= not_up_s.add(__ballot_sync(ALL, here && !note.up_s) >> skip, done);
+        broken |= up_l.add(__ballot_sync(ALL, here && note.up_l) >> skip, done);
+        broken |= not_down_l.add(__ballot_sync(ALL, here && !note.down_l) >> skip, done);
+        done += WHOLE ? WARP : min(WARP, hi - k0) - skip;
+#endif
+#endif
+    }
+};
+
 template <bool MIXED>
 __device__ __forceinline__ Hull back_up_row(
     const Successors& after, const Prices& prices, const Levels& levels, double* out, int lo,
-    int hi, const unsigned char* each, const Record& record, Long row, int lane
+    int hi, const unsigned char* each, const Record& record, Long number, int lane
 ) {
+    Row row = {out, lo, hi, each};
 #if RECORD
-    int first = EMPTY, last = -1, done = 0;
-    unsigned broken = 0;
-    Ones down_s = {0}, not_up_s = {0}, up_l = {0}, not_down_l = {0};
+    row.first = EMPTY, row.last = -1;
 #endif
-    for (int begin = lo & ~3; begin < hi; begin += UNROLL * WARP) {
-        After v[UNROLL];
+    Hull whole = after.interior();
+    int whole_lo = max(low(whole), lo), whole_hi = min(high(whole), hi) - UNROLL * WARP;
+    for (int k0 = lo & ~3; k0 < hi;) {
+        if (!MIXED && k0 >= whole_lo && k0 <= whole_hi) {
+            After v[UNROLL];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            int k = begin + u * WARP + lane;
-            v[u] = after.at<MIXED>(k, k >= lo && k < hi);
-        }
+            for (int u = 0; u < UNROLL; ++u) v[u] = after.inside_at(k0 + u * WARP + lane);
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            int k0 = begin + u * WARP, k = k0 + lane;
-            if (k0 >= hi) break;
-            bool here = k >= lo && k < hi;
-            double value = back_up(v[u], prices, levels);
-            if (each && here && !each[k]) value = infinity();
-            if (here) out[k] = value;
-#if RECORD
-            unsigned alive = __ballot_sync(ALL, here && value < infinity());
-            if (alive) {
-                first = min(first, k0 + __ffs(alive) - 1);
-                last = k0 + WARP - 1 - __clz(alive);
-            }
-#if LEVELS == 1
-            int skip = max(lo - k0, 0);
-            Notes note = notes_of(v[u], prices);
-            broken |= __ballot_sync(ALL, here && value > FINITE);
-            broken |= down_s.add(__ballot_sync(ALL, here && note.down_s) >> skip, done);
-            broken |= not_up_s.add(__ballot_sync(ALL, here && !note.up_s) >> skip, done);
-            broken |= up_l.add(__ballot_sync(ALL, here && note.up_l) >> skip, done);
-            broken |= not_down_l.add(__ballot_sync(ALL, here && !note.down_l) >> skip, done);
-            done += min(WARP, hi - k0) - skip;
-#endif
-#endif
+            for (int u = 0; u < UNROLL; ++u)
+                row.add<true>(v[u], k0 + u * WARP, lane, prices, levels);
+            k0 += UNROLL * WARP;
+        } else {
+            After v = after.at<MIXED>(k0 + lane, row.has(k0 + lane));
+            row.add<false>(v, k0, lane, prices, levels);
+            k0 += WARP;
         }
     }
 #if RECORD
-    CUT* cuts = record.cuts + row * (LEVELS == 1 ? CUTS : 2);
-    if (LEVELS == 1 && !broken) {
-        write_cuts(cuts, lane, lo, hi, lo + down_s.count, lo + not_up_s.count, lo + up_l.count,
-                   lo + not_down_l.count);
-        if (lane == 0) record.dense_at[row] = -1;
+    if (LEVELS == 1 && !row.broken) {
+        record.write_cuts(number, lane, lo, hi, lo + row.down_s.count, lo + row.not_up_s.count,
+                          lo + row.up_l.count, lo + row.not_down_l.count);
         return (Hull)hi << 16 | (Hull)lo;
     }
-    if (last < 0) {
-        write_cuts(cuts, lane, 0, 0, 0, 0, 0, 0);
-        if (lane == 0) record.dense_at[row] = -1;
+    if (row.last < 0) {
+        record.write_empty(number, lane);
         return EMPTY;
     }
-    lo = first, hi = last + 1;
-    write_cuts(cuts, lane, lo, hi, (CUT)~0u, 0, 0, 0);
-    Long at = take_codes(record, hi - lo, lane);
-    if (lane == 0) record.dense_at[row] = at;
+    lo = row.first, hi = row.last + 1;
+    CODE* codes = record.open(number, lo, hi, lane);
     for (int k = lo + lane; k < hi; k += WARP) {
         Codes code = codes_of(after.at<MIXED>(k, true), prices, levels);
         bool alive = out[k] < infinity();
-        CODE dead = (CODE)(1ll << (8 * sizeof(CODE) - 1));
-        record.codes[at + k - lo] = alive ? (CODE)code.s : dead;
-        record.codes[at + hi - lo + k - lo] = alive ? (CODE)code.l : dead;
+        codes[k - lo] = alive ? (CODE)code.s : DEAD;
+        codes[hi - lo + k - lo] = alive ? (CODE)code.l : DEAD;
     }
 #endif
     return (Hull)hi << 16 | (Hull)lo;
 }
 
-// Row number `index` of its layer, which is `row` of those with so many people seen.
-__device__ __forceinline__ void back_up_one(
-    const Task& task, int seen, int row, int index, const double* price_table, double tie,
+template <bool MIXED>
+__device__ __forceinline__ void back_up_strip(
+    const Task& task, const Strip& strip, Pair ahead, Pair across, const Prices& prices,
     const Levels& levels, const Record& record, Long record_row, int lane
 ) {
-    Pair pair = pair_of(seen, row);
-    bool turned = pair.turned();
-    Pair more_a = {pair.n_a + 1, pair.n_b}, more_b = {pair.n_a, pair.n_b + 1};
-    Pair ahead = turned ? more_a : more_b, across = turned ? more_b : more_a;
-    bool mixed = across.turned() != turned;
-    int cells = pair.cells();
-
-    Successors after;
-    const double* across_values = task.next + across.start(task.starts);
+    Pair pair = strip.pair;
+    int row = strip.first, cells = pair.cells(), index = pair.first_row() + row;
+    int own_step = pair.step(), ahead_step = ahead.step(), across_step = across.step();
+    double* out = task.values + pair.start(task.starts) + (Long)row * own_step;
     const Hull* across_hulls = task.next_hulls + across.first_row();
-    after.columns = across_values, after.columns_step = across.step(), after.column = row;
+    const Hull* ahead_hulls = task.next_hulls + ahead.first_row();
+    Successors after;
+    after.columns = task.next + across.start(task.starts), after.columns_step = across_step;
     after.column_hulls = across_hulls;
-    after.reject_s = across_values + (Long)row * across.step();
-    after.accept_s = after.reject_s + across.step();
-    after.reject_hull = mixed ? column_hull(across_hulls, cells, row, lane) : across_hulls[row];
-    after.accept_hull =
-        mixed ? column_hull(across_hulls, cells, row + 1, lane) : across_hulls[row + 1];
-    after.long_row = task.next + ahead.start(task.starts) + (Long)row * ahead.step();
-    after.long_hull = task.next_hulls[ahead.first_row() + row];
-    Long own = pair.start(task.starts) + (Long)row * pair.step();
-    after.own = task.next + own;
-    after.own_hull = LABELLED ? task.next_hulls[index] : EMPTY;
-
-    int lo = max(min(low(after.reject_hull), low(after.accept_hull)),
-                 max(low(after.long_hull) - 1, 0));
-    int hi = min(max(high(after.reject_hull), high(after.accept_hull)),
-                 min(high(after.long_hull), cells));
-    if (LABELLED) {
-        // Whoever is irrelevant leaves the counters as they are.
-        lo = max(lo, low(after.own_hull));
-        hi = min(hi, high(after.own_hull));
-    }
-    const unsigned char* each = 0;
-    if (task.fair) {
-        lo = max(lo, low(task.fair[index]));
-        hi = min(hi, high(task.fair[index]));
-        if (task.fair_each) each = task.fair_each + task.fair_at[index];
-    }
-    Hull hull = EMPTY;
-    if (lo < hi) {
-        Prices prices = prices_of(price_table, levels.n_levels, turned, tie);
-        double* out = task.values + own;
-        hull = mixed ? back_up_row<true>(after, prices, levels, out, lo, hi, each, record,
-                                         record_row, lane)
-                     : back_up_row<false>(after, prices, levels, out, lo, hi, each, record,
-                                          record_row, lane);
-    }
+    after.reject_s = after.columns + (Long)row * across_step;
+    after.long_row = task.next + ahead.start(task.starts) + (Long)row * ahead_step;
+    after.own = task.next + (out - task.values);
+    after.reject_hull = MIXED ? column_hull(across_hulls, cells, row, lane) : across_hulls[row];
+    Hull next_across = MIXED ? 0 : across_hulls[row + 1], next_long = ahead_hulls[row];
+    for (; row < strip.end; ++row, ++index) {
+        after.column = row;
+        after.accept_s = after.reject_s + across_step;
+        after.accept_hull =
+            MIXED ? column_hull(across_hulls, cells, row + 1, lane) : next_across;
+        after.long_hull = next_long;
+        if (row + 1 < strip.end) {
+            if (!MIXED) next_across = across_hulls[row + 2];
+            next_long = ahead_hulls[row + 1];
+        }
+        int lo = max(min(low(after.reject_hull), low(after.accept_hull)),
+                     max(low(after.long_hull) - 1, 0));
+        int hi = min(max(high(after.reject_hull), high(after.accept_hull)),
+                     min(high(after.long_hull), cells));
+        if (LABELLED) {
+            // Whoever is irrelevant leaves the counters as they are.
+            after.own_hull = task.next_hulls[index];
+            lo = max(lo, low(after.own_hull));
+            hi = min(hi, high(after.own_hull));
+        }
+        const unsigned char* each = 0;
+        if (task.fair) {
+            lo = max(lo, low(task.fair[index]));
+            hi = min(hi, high(task.fair[index]));
+            if (task.fair_each) each = task.fair_each + task.fair_at[index];
+        }
+        Hull hull = EMPTY;
+        if (lo < hi)
+            hull = back_up_row<MIXED>(after, prices, levels, out, lo, hi, each, record,
+                                      record_row + index, lane);
 #if RECORD
-    else {
-        write_cuts(record.cuts + record_row * (LEVELS == 1 ? CUTS : 2), lane, 0, 0, 0, 0, 0, 0);
-        if (lane == 0) record.dense_at[record_row] = -1;
-    }
+        else
+            record.write_empty(record_row + index, lane);
 #endif
-    if (lane == 0) task.hulls[index] = hull;
+        if (lane == 0) task.hulls[index] = hull;
+        after.reject_hull = after.accept_hull;
+        after.reject_s = after.accept_s;
+        after.long_row += ahead_step;
+        after.own += own_step;
+        out += own_step;
+    }
 }
 
 // Launches ------------------------------------------------------------------------------------
@@ -495,13 +564,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_layers(
     const double* prices, int n_prices, int price_steps, double tie,
     const double* level_steps, const int* level_first, const double* level_scale, int n_levels,
     int n_cells, const Hull* fair, const unsigned char* fair_each, const Long* fair_at,
-    CUT* cuts, Long* dense_at, CODE* codes, unsigned long long* used, const Long* layer_starts,
-    Long first_row, int t_from, int t_to, unsigned* arrived
+    CUT* cuts, Long* dense_rows, Long* dense_at, CODE* codes, unsigned long long* used,
+    const Long* layer_starts, int t_from, int t_to, unsigned* counters
 ) {
     __shared__ double price_table[MOST_PRICES];
     int lane = threadIdx.x % WARP;
     int warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP, warps = gridDim.x * (BLOCK / WARP);
-    Record record = {cuts, dense_at, codes, used};
+    Record record = {cuts, dense_rows, dense_at, codes, used};
     for (int t = t_from - 1; t >= t_to; --t) {
         int step = price_steps > 1 ? t : 0;
         if (t == t_from - 1 || price_steps > 1)
@@ -518,41 +587,63 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_layers(
         Task task = {even ? values_odd : values_even, even ? values_even : values_odd,
                      even ? hulls_odd : hulls_even,   even ? hulls_even : hulls_odd, starts,
                      strike ? fair : 0, strike ? fair_each : 0, fair_at};
-        Long record_row = RECORD ? layer_starts[t] - first_row : 0;
-        int n_rows = rows_of_layer(t), seen = LABELLED ? 0 : t;
-        for (int i = warp; i < n_rows; i += warps) {
-            int row = i;
-            if (LABELLED) {
-                while (rows_of_smaller_pairs(seen + 1) <= i) ++seen;
-                row -= rows_of_smaller_pairs(seen);
+        Long record_row = RECORD ? layer_starts[t] : 0;
+        // Short strips where there are few rows, so that every warp has some.
+        int shift = 0;
+        while (shift < MOST_SHIFT && rows_of_layer(t) >> shift > STRIPS_PER_WARP * warps) ++shift;
+        Strips strips = {LABELLED ? 0 : t, shift};
+        unsigned* taken = counters + 1 + (t_from - 1 - t);
+        int passed = 0, i = warp;
+        while (true) {
+            while (i - passed >= strips.count() && strips.seen < t) {
+                passed += strips.count();
+                ++strips.seen;
             }
-            back_up_one(task, seen, row, i, price_table, tie, levels, record, record_row + i, lane);
+            if (i - passed >= strips.count()) break;
+            int next = 0;
+            if (lane == 0) next = warps + (int)atomicAdd(taken, 1u);
+            Strip strip = strips.at(i - passed);
+            Pair pair = strip.pair;
+            bool turned = pair.turned();
+            Pair more_a = {pair.n_a + 1, pair.n_b}, more_b = {pair.n_a, pair.n_b + 1};
+            Pair ahead = turned ? more_a : more_b, across = turned ? more_b : more_a;
+            Prices prices_here = prices_of(price_table, n_levels, turned, tie);
+            if (across.turned() != turned)
+                back_up_strip<true>(task, strip, ahead, across, prices_here, levels, record,
+                                    record_row, lane);
+            else
+                back_up_strip<false>(task, strip, ahead, across, prices_here, levels, record,
+                                     record_row, lane);
+            i = __shfl_sync(ALL, next, 0);
         }
-        meet(arrived, t_from - t);
+        meet(counters, t_from - t);
     }
 }
 
 // The last layer: cost to go 0 where the property holds, infinite elsewhere.
 extern "C" __global__ void set_terminal(
     double* values, Hull* hulls, const Long* starts, const Hull* fair,
-    const unsigned char* fair_each, const Long* fair_at, CUT* cuts, Long* dense_at, CODE* codes,
-    unsigned long long* used, int t
+    const unsigned char* fair_each, const Long* fair_at, CUT* cuts, Long* dense_rows,
+    Long* dense_at, CODE* codes, unsigned long long* used, const Long* layer_starts, int t
 ) {
     int lane = threadIdx.x % WARP;
     int warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP, warps = gridDim.x * (BLOCK / WARP);
-    Record record = {cuts, dense_at, codes, used};
-    int n_rows = rows_of_layer(t), seen = LABELLED ? 0 : t;
-    for (int i = warp; i < n_rows; i += warps) {
-        int row = i;
-        if (LABELLED) {
-            while (rows_of_smaller_pairs(seen + 1) <= i) ++seen;
-            row -= rows_of_smaller_pairs(seen);
+    Record record = {cuts, dense_rows, dense_at, codes, used};
+    Strips strips = {LABELLED ? 0 : t, 0};
+    int passed = 0;
+    for (int i = warp; i < rows_of_layer(t); i += warps) {
+        while (i - passed >= strips.count()) {
+            passed += strips.count();
+            ++strips.seen;
         }
-        Pair pair = pair_of(seen, row);
-        double* out = values + pair.start(starts) + (Long)row * pair.step();
-        Hull hull = fair[i];
+        // Strips of one row, in the order of the rows but for the turned ones.
+        Strip strip = strips.at(i - passed);
+        Pair pair = strip.pair;
+        int index = pair.first_row() + strip.first;
+        double* out = values + pair.start(starts) + (Long)strip.first * pair.step();
+        Hull hull = fair[index];
         int lo = low(hull), hi = high(hull);
-        const unsigned char* each = fair_each ? fair_each + fair_at[i] : 0;
+        const unsigned char* each = fair_each ? fair_each + fair_at[index] : 0;
         bool holes = false;
         for (int k = lo + lane; k < hi; k += WARP) {
             bool holds = !each || each[k];
@@ -560,43 +651,33 @@ extern "C" __global__ void set_terminal(
             holes |= !holds;
         }
         holes = __any_sync(ALL, holes);
-        if (lane == 0) hulls[i] = hull;
+        if (lane == 0) hulls[index] = hull;
 #if RECORD
-        if (lo >= hi) lo = hi = 0;
         // Nothing is decided here: the row only says which counters are fair.
-        write_cuts(cuts + (Long)i * (LEVELS == 1 ? CUTS : 2), lane, lo, hi, holes ? (CUT)~0u : 0,
-                   0, 0, 0);
-        Long at = holes ? take_codes(record, hi - lo, lane) : -1;
-        if (lane == 0) dense_at[i] = at;
-        if (holes)
-            for (int k = lo + lane; k < hi; k += WARP) {
-                CODE code = each[k] ? 0 : (CODE)(1ll << (8 * sizeof(CODE) - 1));
-                codes[at + k - lo] = codes[at + hi - lo + k - lo] = code;
-            }
+        Long number = layer_starts[t] + index;
+        if (holes) {
+            CODE* row_codes = record.open(number, lo, hi, lane);
+            for (int k = lo + lane; k < hi; k += WARP)
+                row_codes[k - lo] = row_codes[hi - lo + k - lo] = each[k] ? 0 : DEAD;
+        } else if (lo < hi) {
+            record.write_cuts(number, lane, lo, hi, 0, 0, 0, 0);
+        } else {
+            record.write_empty(number, lane);
+        }
 #endif
     }
 }
 
-// How many codes each row has, from lengths[1] on.
-extern "C" __global__ void code_lengths(
-    const CUT* cuts, const Long* dense_at, Long n_rows, Long* lengths
-) {
-    const int width = LEVELS == 1 ? CUTS : 2;
-    for (Long i = blockIdx.x * (Long)BLOCK + threadIdx.x; i < n_rows; i += gridDim.x * (Long)BLOCK)
-        lengths[i + 1] =
-            dense_at[i] < 0 ? 0 : 2 * ((Long)cuts[i * width + 1] - cuts[i * width]);
-}
-
-// Put the codes of rows in order: those of row i from order[i] on.
+// Put the codes of irregular rows in order: those of row order[i] at starts[i] ... starts[i + 1].
 extern "C" __global__ void gather_codes(
-    const CODE* codes, const Long* dense_at, const Long* order, Long n_rows, CODE* out
+    const CODE* codes, const Long* dense_at, const Long* order, const Long* starts, Long n_rows,
+    CODE* out
 ) {
     int lane = threadIdx.x % WARP;
     Long warp = (blockIdx.x * (Long)BLOCK + threadIdx.x) / WARP;
     Long warps = gridDim.x * (Long)(BLOCK / WARP);
     for (Long i = warp; i < n_rows; i += warps) {
-        if (dense_at[i] < 0) continue;
-        Long n = order[i + 1] - order[i];
-        for (Long j = lane; j < n; j += WARP) out[order[i] + j] = codes[dense_at[i] + j];
+        const CODE* from = codes + dense_at[order[i]];
+        for (Long j = lane; j < starts[i + 1] - starts[i]; j += WARP) out[starts[i] + j] = from[j];
     }
 }
