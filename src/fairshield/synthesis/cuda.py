@@ -31,10 +31,8 @@ from fairshield.synthesis.problem import Problem, Solution
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
-_BLOCK = 256
-"""Threads of a block: eight warps, a row each."""
-_RESIDENT = {False: 4, True: 3}
-"""Blocks of a multiprocessor, without and with decisions; more would leave too few registers."""
+_LAYERS, _ROWS, _SEGMENT = 2, 8, 28
+"""Layers of one pass over the tiles; rows of a tile; values of ``n_a`` a warp takes at once."""
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
@@ -122,37 +120,61 @@ def solve(problem: Problem, *, record: int | None, progress: Progress | None) ->
     ``record`` says up to which layer decisions are wanted; ``None``: no decisions.  Decisions are
     those of the compiled backend, costs agree with it up to rounding.
     """
-    induction = _Induction(problem, -1 if record is None else record)
+    induction: _Rows | _Tiles
+    if record is None and not problem.layout.labelled:
+        induction = _Tiles(problem)
+    else:
+        induction = _Rows(problem, -1 if record is None else record)
     with _Downloads(induction.cupy) as downloads:
         for done in induction.batches(downloads):
             if progress is not None:
                 progress(done)
         value = induction.value()
-        return Solution(value, None if record is None else induction.collect(downloads))
+        # Weights of probability zero are floored at 1e-300; what they add is not cost.
+        value = 0.0 if value < 1e-200 else value
+        if record is None:
+            return Solution(value, None)
+        assert isinstance(induction, _Rows)  # tiles record nothing
+        return Solution(value, induction.collect(downloads))
 
 
-class _Kernels(NamedTuple):
-    back_up_layers: Any
-    set_terminal: Any
-    gather_codes: Any
+class _Build(NamedTuple):
+    """How the kernels are compiled."""
+
+    block: int
+    """Threads of a block; each warp works alone."""
+    resident: int
+    """Blocks of a multiprocessor; more would leave too few registers."""
+    kernels: tuple[str, ...]
+
+
+_ROW_KERNELS = ("back_up_layers", "set_terminal", "gather_codes")
+_BUILDS = {
+    "values": _Build(256, 3, _ROW_KERNELS),
+    "policy": _Build(256, 3, _ROW_KERNELS),
+    "tiles": _Build(128, 3, ("back_up_values", "strike_values")),
+}
 
 
 @cache
-def _kernels(labelled: bool, levels: int, record: bool, cut: str, code: str) -> _Kernels:
-    """The compiled kernels; CuPy keeps them on disk as well."""
+def _kernels(kind: str, labelled: bool, levels: int, cut: str, code: str) -> dict[str, Any]:
+    """Compiled kernels by name; CuPy keeps them on disk as well."""
     names = {
         "uint8": "unsigned char", "uint16": "unsigned short",
         "int8": "signed char", "int16": "short", "int32": "int",
     }  # fmt: skip
-    options = (
-        "--std=c++17", f"-DLABELLED={int(labelled)}", f"-DLEVELS={levels}",
-        f"-DRECORD={int(record)}", f"-DCUT={names[cut]}", f"-DCODE={names[code]}",
-        f"-DBLOCK={_BLOCK}", f"-DRESIDENT={_RESIDENT[record]}",
-    )  # fmt: skip
+    build = _BUILDS[kind]
+    given = {
+        "LABELLED": int(labelled), "LEVELS": levels, "CUT": names[cut], "CODE": names[code],
+        "RECORD": int(kind == "policy"), "TILES": int(kind == "tiles"),
+        "BLOCK": build.block, "RESIDENT": build.resident,
+        "ROWS": _ROWS, "LAYERS": _LAYERS, "SEGMENT": _SEGMENT,
+    }  # fmt: skip
+    options = ("--std=c++17", *(f"-D{name}={value}" for name, value in given.items()))
     source = resources.files(__package__).joinpath("kernels.cu").read_text()
     cupy = import_module("cupy")
     module = cupy.RawModule(code=source, options=options, enable_cooperative_groups=True)
-    return _Kernels(*(module.get_function(name) for name in _Kernels._fields))
+    return {name: module.get_function(name) for name in build.kernels}
 
 
 class _Fair(NamedTuple):
@@ -228,7 +250,7 @@ class _Dense:
         return join([part[0] for part in parts]), at, join([part[2] for part in parts])
 
 
-class _Induction:
+class _Rows:
     """The tables of one backward induction: two layers, which take turns."""
 
     def __init__(self, problem: Problem, recorded: int) -> None:
@@ -245,8 +267,7 @@ class _Induction:
         rows = layout.rows_of(layout.horizon)
         self.hulls = [cupy.empty(rows, np.uint32) for _ in range(2)]
         self.layer_starts = cupy.asarray(layout.layer_starts)
-        self.prices = cupy.asarray(_price_table(problem))
-        self.levels = _device_levels(cupy, problem)
+        self.prices = _price_arguments(cupy, problem)
         # Blocks that arrived at the barrier; strips taken of each layer.
         self.counters = cupy.zeros(layout.horizon + 1, np.uint32)
         if recorded >= 0:
@@ -266,16 +287,16 @@ class _Induction:
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
             t_to = self._end_of_batch(t, max(earlier, default=0))
-            fair = self._fair(self.problem.prop, t_to, downloads) if t_to in earlier else None
+            fair = None
+            if t_to in earlier:
+                fair = _fair(self.cupy, self.problem, self.problem.prop, t_to, downloads)
             self._back_up(t, t_to, fair, downloads)
             t = t_to
             yield 1.0 - (t / horizon) ** (5 if self.layout.labelled else 4)
 
     def value(self) -> float:
         """Cost to go at the start."""
-        value = float(self.values[0][0]) if int(self.hulls[0][0]) != _EMPTY else math.inf
-        # Weights of probability zero are floored at 1e-300; what they add is not cost.
-        return 0.0 if value < 1e-200 else value
+        return float(self.values[0][0]) if int(self.hulls[0][0]) != _EMPTY else math.inf
 
     def collect(self, downloads: _Downloads) -> RowTable:
         """The policy's tables, in row order."""
@@ -287,9 +308,9 @@ class _Induction:
         starts[1:] = 2 * cupy.cumsum(self.cuts[rows, 1].astype(np.int64) - self.cuts[rows, 0])
         codes = cupy.empty(len(unordered), self.code_type)
         host_codes = np.empty(len(codes), self.code_type)
-        self._compiled(True).gather_codes(
-            self._grid(max(len(rows), 1), True), (_BLOCK,),
-            (unordered, at, order, starts, np.int64(len(rows)), codes),
+        self._run(
+            "gather_codes", True, max(len(rows), 1),
+            unordered, at, order, starts, np.int64(len(rows)), codes,
         )  # fmt: skip
         downloads.fetch(codes, host_codes)
         if self.width == CUTS_WIDTH:
@@ -308,33 +329,21 @@ class _Induction:
         """The last of the layers before ``t`` that go together; all are recorded, or none is."""
         if t - 1 <= self.recorded:
             return self.dense.room(t, least)
-        least = max(least, self.recorded + 1)
-        end, states = t - 1, self.layout.states_of(t - 1)
-        while end > least and states < _STATES_AT_ONCE:
-            end -= 1
-            states += self.layout.states_of(end)
-        return end
+        return _end_of_values(self.layout, t, max(least, self.recorded + 1))
 
-    def _compiled(self, recorded: bool) -> _Kernels:
-        n = self.problem.n_levels
-        levels = 1 if n == 1 else 2 if n <= FEW else 3
-        types = self.cut_type.name, self.code_type.name
-        return _kernels(self.layout.labelled, levels, recorded, *types)
-
-    def _grid(self, rows: int, recorded: bool) -> tuple[int]:
-        """As many blocks as are resident at once, but no more than have a row to work on."""
-        processors = self.cupy.cuda.Device().attributes["MultiProcessorCount"]
-        return (min(_RESIDENT[recorded] * processors, -(-rows * 32 // _BLOCK)),)
+    def _run(self, kernel: str, recorded: bool, rows: int, *arguments: Any) -> None:
+        _launch(self.problem, "policy" if recorded else "values", kernel, rows, arguments,
+                self.cut_type, self.code_type)  # fmt: skip
 
     def _set_terminal(self, downloads: _Downloads) -> None:
         horizon = self.layout.horizon
         recorded = horizon <= self.recorded
-        fair = self._fair(self.problem.terminal, horizon, downloads)
+        fair = _fair(self.cupy, self.problem, self.problem.terminal, horizon, downloads)
         side, rows = horizon % 2, self.layout.rows_of(horizon)
-        self._compiled(recorded).set_terminal(
-            self._grid(rows, recorded), (_BLOCK,),
-            (self.values[side], self.hulls[side], self.starts, *fair, *self._record(recorded),
-             self.layer_starts, np.int32(horizon)),
+        self._run(
+            "set_terminal", recorded, rows,
+            self.values[side], self.hulls[side], self.starts, *fair, *self._record(recorded),
+            self.layer_starts, np.int32(horizon),
         )  # fmt: skip
         if recorded:
             self._keep(horizon + 1, horizon, downloads)
@@ -342,13 +351,11 @@ class _Induction:
     def _back_up(self, t_from: int, t_to: int, fair: _Fair | None, downloads: _Downloads) -> None:
         recorded = t_from - 1 <= self.recorded
         self.counters.fill(0)
-        self._compiled(recorded).back_up_layers(
-            self._grid(self.layout.rows_of(t_from - 1), recorded), (_BLOCK,),
-            (*self.values, *self.hulls, self.starts,
-             self.prices, np.int32(self.prices.shape[1]), np.int32(len(self.prices)),
-             np.float64(self.problem.tie),
-             *self.levels, *(fair or (0, 0, 0)), *self._record(recorded), self.layer_starts,
-             np.int32(t_from), np.int32(t_to), self.counters),
+        self._run(
+            "back_up_layers", recorded, self.layout.rows_of(t_from - 1),
+            *self.values, *self.hulls, self.starts, *self.prices,
+            *(fair or (0, 0, 0)), *self._record(recorded), self.layer_starts,
+            np.int32(t_from), np.int32(t_to), self.counters,
         )  # fmt: skip
         if recorded:
             self._keep(t_from, t_to, downloads)
@@ -364,26 +371,105 @@ class _Induction:
         downloads.fetch(self.cuts[here], self.host_cuts[here])
         self.dense.count()
 
-    def _fair(self, prop: Property, t: int, downloads: _Downloads) -> _Fair:
-        rows, at = _rows_and_starts(t, self.layout.labelled)
-        asarray = self.cupy.asarray
-        few = Rows(*(x[:1] for x in rows))
-        known = prop.fair_interval(few.n_a, few.n_b, accepted=few.short, along=few.turned)
-        if known is not None:
-            # No flags: the rows can be shared out.
-            def hulls_of(first: int) -> NDArray[np.uint32]:
-                here = slice(first, first + _ROWS_PER_THREAD)
-                part = Rows(*(x[here] for x in rows))
-                return _packed(*self.problem.fair_states(prop, part, at[here])[:2])
 
-            parts = downloads.pool.map(hulls_of, range(0, len(at), _ROWS_PER_THREAD))
-            return _Fair(asarray(np.concatenate(list(parts))), 0, 0)
-        lo, hi, each = self.problem.fair_states(prop, rows, at)
-        hulls = asarray(_packed(lo, hi))
-        if not len(each):
-            return _Fair(hulls, 0, 0)
-        states = each[: self.layout.states_of(t)].view(np.uint8)
-        return _Fair(hulls, asarray(states), asarray(at))
+class _Tiles:
+    """Values of a plain problem: several layers at once, see the end of ``kernels.cu``."""
+
+    def __init__(self, problem: Problem) -> None:
+        cupy = self.cupy = import_module("cupy")
+        self.problem, self.horizon = problem, problem.layout.horizon
+        tables = _tile_tables(self.horizon)
+        self.n_tiles = len(tables.corners)
+        self.values = [cupy.empty(tables.n_states, np.float64) for _ in range(2)]
+        self.flags = [cupy.zeros(tables.n_flags, np.uint8) for _ in range(2)]
+        arrays = (cupy.asarray(x) for x in (tables.corners, tables.before, tables.starts))
+        self.tables = (*arrays, np.int32(self.horizon), np.int32(tables.down))
+        self.prices = _price_arguments(cupy, problem)
+        self.counters = cupy.zeros(self.horizon + 1, np.uint32)
+
+    def batches(self, downloads: _Downloads) -> Iterator[float]:
+        """Go through all layers, last first; yields the share of the work done."""
+        t = self.horizon
+        self._strike(self.problem.terminal, t, downloads)
+        while t > 0:
+            earlier = [c for c in self.problem.checkpoints if c < t]
+            t_to = _end_of_values(self.problem.layout, t, max(earlier, default=0))
+            self._back_up(t, t_to)
+            if t_to in earlier:
+                self._strike(self.problem.prop, t_to, downloads)
+            self.cupy.cuda.get_current_stream().synchronize()
+            t = t_to
+            yield 1.0 - (t / self.horizon) ** 4
+
+    def value(self) -> float:
+        """Cost to go at the start."""
+        return float(self.values[0][0]) if int(self.flags[0][0]) else math.inf
+
+    def _back_up(self, t_from: int, t_to: int) -> None:
+        self.counters.fill(0)
+        self._run(
+            "back_up_values", *self.values, *self.flags, *self.tables, *self.prices,
+            np.int32(t_from), np.int32(t_to), self.counters,
+        )  # fmt: skip
+        passes, left = divmod(t_from - t_to, _LAYERS)
+        if (passes + left) % 2:
+            self.values.reverse()
+            self.flags.reverse()
+
+    def _strike(self, prop: Property, t: int, downloads: _Downloads) -> None:
+        fair = _fair(self.cupy, self.problem, prop, t, downloads)
+        self._run(
+            "strike_values", self.values[0], self.flags[0], *self.tables, *fair,
+            np.int32(t), np.int32(t == self.horizon),
+        )  # fmt: skip
+
+    def _run(self, kernel: str, *arguments: Any) -> None:
+        types = np.dtype(np.uint8), np.dtype(np.int8)
+        segments = self.n_tiles * (self.horizon // _SEGMENT + 1)
+        _launch(self.problem, "tiles", kernel, segments, arguments, *types)
+
+
+def _launch(
+    problem: Problem, kind: str, kernel: str, warps: int, arguments: tuple[Any, ...],
+    cut_type: np.dtype[Any], code_type: np.dtype[Any],
+) -> None:  # fmt: skip
+    """Run a kernel with all blocks resident, but no more than ``warps`` of them have work for."""
+    n, build = problem.n_levels, _BUILDS[kind]
+    levels = 1 if n == 1 else 2 if n <= FEW else 3
+    kernels = _kernels(kind, problem.layout.labelled, levels, cut_type.name, code_type.name)
+    processors = import_module("cupy").cuda.Device().attributes["MultiProcessorCount"]
+    blocks = min(build.resident * processors, -(-warps * 32 // build.block))
+    kernels[kernel]((blocks,), (build.block,), arguments)
+
+
+def _end_of_values(layout: Layout, t: int, least: int) -> int:
+    """The last of the layers before ``t`` that are computed before progress is told."""
+    end, states = t - 1, layout.states_of(t - 1)
+    while end > least and states < _STATES_AT_ONCE:
+        end -= 1
+        states += layout.states_of(end)
+    return end
+
+
+def _fair(cupy: Any, problem: Problem, prop: Property, t: int, downloads: _Downloads) -> _Fair:
+    rows, at = _rows_and_starts(t, problem.layout.labelled)
+    few = Rows(*(x[:1] for x in rows))
+    known = prop.fair_interval(few.n_a, few.n_b, accepted=few.short, along=few.turned)
+    if known is not None:
+        # No flags: the rows can be shared out.
+        def hulls_of(first: int) -> NDArray[np.uint32]:
+            here = slice(first, first + _ROWS_PER_THREAD)
+            part = Rows(*(x[here] for x in rows))
+            return _packed(*problem.fair_states(prop, part, at[here])[:2])
+
+        parts = downloads.pool.map(hulls_of, range(0, len(at), _ROWS_PER_THREAD))
+        return _Fair(cupy.asarray(np.concatenate(list(parts))), 0, 0)
+    lo, hi, each = problem.fair_states(prop, rows, at)
+    hulls = cupy.asarray(_packed(lo, hi))
+    if not len(each):
+        return _Fair(hulls, 0, 0)
+    states = each[: problem.layout.states_of(t)].view(np.uint8)
+    return _Fair(hulls, cupy.asarray(states), cupy.asarray(at))
 
 
 def _packed(lo: Ints, hi: Ints) -> NDArray[np.uint32]:
@@ -469,6 +555,39 @@ def _rows_and_starts(t: int, labelled: bool) -> tuple[Rows, Ints]:
     return rows, np.cumsum(rows.states) - rows.states
 
 
+class _TileTables(NamedTuple):
+    """Where the tiles are; ``before`` counts those whose first states sum up to less."""
+
+    corners: NDArray[np.int32]
+    before: NDArray[np.int32]
+    starts: Ints
+    n_states: int
+    down: int
+    n_flags: int
+
+
+@lru_cache(4)
+def _tile_tables(horizon: int) -> _TileTables:
+    down, across = horizon // (32 - _LAYERS) + 2, horizon // _ROWS + 2
+    k_a, k_b = np.meshgrid(np.arange(across) * _ROWS, np.arange(down) * (32 - _LAYERS))
+    k_a, k_b = k_a.ravel(), k_b.ravel()
+    order = np.argsort(k_a + k_b, kind="stable")
+    order = order[(k_a + k_b)[order] <= horizon]
+    sums = (k_a + k_b)[order]
+    n_a = np.arange(horizon + 1)
+    starts = np.concatenate(([0], np.cumsum((n_a + 1) * (horizon - n_a + 1))))
+    # Tiles at the edge read a little beyond the last state.
+    spare = (_ROWS + _LAYERS) * (horizon + 1) + 64
+    return _TileTables(
+        corners=(k_a[order] | k_b[order] << 16).astype(np.int32),
+        before=np.searchsorted(sums, np.arange(horizon + 2)).astype(np.int32),
+        starts=starts[:-1],
+        n_states=int(starts[-1]) + spare,
+        down=down,
+        n_flags=across * down * (horizon + 2),
+    )
+
+
 def _price_table(problem: Problem) -> NDArray[np.float64]:
     """By step: for each group and proposal weights, costs, total weight; the chance to stay.
 
@@ -481,6 +600,13 @@ def _price_table(problem: Problem) -> NDArray[np.float64]:
     sides = np.concatenate(parts, axis=3).reshape(len(weights), -1)
     stay = np.broadcast_to(problem.stay[:, None], (len(sides), 1))
     return np.ascontiguousarray(np.concatenate((sides, stay), axis=1))
+
+
+def _price_arguments(cupy: Any, problem: Problem) -> tuple[Any, ...]:
+    """Prices and levels as all kernels take them."""
+    table = _price_table(problem)
+    shape = np.int32(table.shape[1]), np.int32(len(table))
+    return cupy.asarray(table), *shape, np.float64(problem.tie), *_device_levels(cupy, problem)
 
 
 def _device_levels(cupy: Any, problem: Problem) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@
 // LABELLED  0 or 1: the family
 // LEVELS    1: one cost level; 2: a few, gone through; 3: many, searched
 // RECORD    0 or 1: whether decisions are written
+// TILES     0 or 1: the kernels for values alone instead, see the end
 // CUT, CODE the types of cuts and codes
 
 #define WARP 32
@@ -163,6 +164,12 @@ struct Levels {
     const int* first;     // (4 (cells + 1))
     const double* scale;  // (4, 2)
     int n_levels, n_cells;
+
+    __device__ __forceinline__ Levels at(int step) const {
+        if (LEVELS != 3) return *this;
+        return {steps + (Long)step * 12 * (n_levels + 1), first + (Long)step * 4 * n_cells,
+                scale + 8 * step, n_levels, n_cells};
+    }
 };
 
 #if LEVELS == 1
@@ -543,8 +550,6 @@ __device__ __forceinline__ void back_up_strip(
     }
 }
 
-// Launches ------------------------------------------------------------------------------------
-
 // Wait for all blocks, which are all resident.
 __device__ __forceinline__ void meet(unsigned* arrived, unsigned round) {
     __syncthreads();
@@ -556,6 +561,10 @@ __device__ __forceinline__ void meet(unsigned* arrived, unsigned round) {
     }
     __syncthreads();
 }
+
+#if !TILES
+
+// Launches ------------------------------------------------------------------------------------
 
 // Layers t_from - 1 ... t_to.  Layer t is kept in buffer t % 2.  fair strikes out states of the
 // last of them.
@@ -577,12 +586,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_layers(
             for (int i = threadIdx.x; i < n_prices; i += BLOCK)
                 price_table[i] = prices[(Long)step * n_prices + i];
         __syncthreads();
-        Levels levels = {level_steps, level_first, level_scale, n_levels, n_cells};
-#if LEVELS == 3
-        levels.steps += (Long)step * 12 * (n_levels + 1);
-        levels.first += (Long)step * 4 * n_cells;
-        levels.scale += (Long)step * 8;
-#endif
+        Levels all = {level_steps, level_first, level_scale, n_levels, n_cells};
+        Levels levels = all.at(step);
         bool even = t % 2 == 0, strike = t == t_to && fair;
         Task task = {even ? values_odd : values_even, even ? values_even : values_odd,
                      even ? hulls_odd : hulls_even,   even ? hulls_even : hulls_odd, starts,
@@ -681,3 +686,185 @@ extern "C" __global__ void gather_codes(
         for (Long j = lane; j < starts[i + 1] - starts[i]; j += WARP) out[starts[i] + j] = from[j];
     }
 }
+
+#endif
+
+// Values alone, several layers at once -----------------------------------------------------------
+//
+// Without decisions nobody asks for rows.  A warp takes a tile of ROWS acceptances in a by
+// 32 - LAYERS in b, one a lane, and walks down n_a.  What it needs of n_a + 1 in each of LAYERS
+// layers it still holds in registers, so that memory is read and written once for all of them.  A
+// layer needs the next acceptance in either group, hence LAYERS more rows and columns are read than
+// written.  A flag says for each tile and n_a whether any cost to go is finite: nothing else is
+// read, computed or written.  States that do not exist lead to others that do not exist only, and
+// never raise a flag.
+
+#if TILES
+
+#define COLUMNS (WARP - LAYERS)
+
+struct Tiles {
+    const int* corners;  // k_a and, 16 bits higher, k_b of the first state; by their sum
+    const int* before;   // tiles whose sum is less
+    const Long* starts;  // of the states of each n_a
+    int horizon, down;   // flags of a tile, and of a column of tiles
+
+    __device__ __forceinline__ int step(int n_a) const { return horizon - n_a + 1; }
+    __device__ __forceinline__ Long flag(int k_a, int k_b) const {
+        return ((Long)(k_a / ROWS) * down + k_b / COLUMNS) * (horizon + 2);
+    }
+};
+
+// Layer t from layer t + DEEP, for SEGMENT values of n_a of one tile.
+template <int DEEP>
+__device__ __forceinline__ void back_up_segment(
+    const double* next, double* values, const unsigned char* next_flags, unsigned char* flags,
+    const Tiles& tiles, int corner, int segment, int t, const double* price_table, int n_prices,
+    int price_steps, double tie, const Levels& all_levels, int lane
+) {
+    int k_a = corner & 0xffff, k_b = corner >> 16;
+    int least = k_a + segment * SEGMENT, top = min(least + SEGMENT - 1, t - k_b);
+    // Each lane looks at one n_a: which of the tiles that are read there have a finite state?
+    int n = top + DEEP - lane;
+    int mine = 0;
+    if (n >= least) {
+        const unsigned char* f = next_flags + tiles.flag(k_a, k_b) + n;
+        Long right = tiles.horizon + 2, below = (Long)tiles.down * right;
+        mine = f[0] | f[right] << 1 | f[below] << 2 | f[below + right] << 3;
+    }
+    unsigned active = __ballot_sync(ALL, mine != 0), written = 0;
+    double more[DEEP][ROWS + DEEP];
+#pragma unroll
+    for (int l = 0; l < DEEP; ++l)
+#pragma unroll
+        for (int r = 0; r < ROWS + DEEP; ++r) more[l][r] = infinity();
+    for (int i = active ? __ffs(active) - 1 : WARP; i < WARP && active >> i; ++i) {
+        int n_a = top + DEEP - i;
+        int found = __shfl_sync(ALL, mine, i) >> (lane < COLUMNS ? 0 : 1);
+        const double* from =
+            next + tiles.starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b + lane;
+        double here[ROWS + DEEP];
+#pragma unroll
+        for (int r = 0; r < ROWS + DEEP; ++r)
+            here[r] = found & (r < ROWS ? 1 : 4) ? from[(Long)r * tiles.step(n_a)] : infinity();
+#pragma unroll
+        for (int l = 0; l < DEEP; ++l) {
+            int later = DEEP - 1 - l;
+            Levels levels = all_levels.at(price_steps > 1 ? t + later : 0);
+            Prices prices =
+                prices_of(price_table + later * n_prices, levels.n_levels, false, tie);
+            double out[ROWS + DEEP];
+#pragma unroll
+            for (int r = 0; r < ROWS + later; ++r) {
+                double accept_b = __shfl_down_sync(ALL, here[r], 1);
+                After v = {more[l][r], more[l][r + 1], here[r], accept_b, 0.0};
+                out[r] = back_up(v, prices, levels);
+            }
+#pragma unroll
+            for (int r = 0; r <= ROWS + later; ++r) {
+                more[l][r] = here[r];
+                here[r] = out[r];
+            }
+        }
+        if (n_a > top) continue;
+        bool exists = lane < COLUMNS && k_b + lane <= t - n_a;
+        bool finite = false;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) finite |= k_a + r <= n_a && here[r] < infinity();
+        if (!__any_sync(ALL, exists && finite)) continue;
+        written |= 1u << i;
+        double* to = values + tiles.starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b + lane;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            if (exists && k_a + r <= n_a) to[(Long)r * tiles.step(n_a)] = here[r];
+    }
+    if (n >= least && n <= top) flags[tiles.flag(k_a, k_b) + n] = written >> lane & 1;
+}
+
+// Layers t_from - 1 ... t_to; the last is in the first buffer if their number is even, after so
+// many passes.
+extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
+    double* values, double* other_values, unsigned char* flags, unsigned char* other_flags,
+    const int* corners, const int* before, const Long* starts, int horizon, int down,
+    const double* prices, int n_prices, int price_steps, double tie,
+    const double* level_steps, const int* level_first, const double* level_scale, int n_levels,
+    int n_cells, int t_from, int t_to, unsigned* counters
+) {
+    __shared__ double price_table[LAYERS * MOST_PRICES];
+    int lane = threadIdx.x % WARP;
+    int warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP, warps = gridDim.x * (BLOCK / WARP);
+    Tiles tiles = {corners, before, starts, horizon, down};
+    for (int t = t_from, round = 1; t > t_to; ++round) {
+        int deep = t - t_to >= LAYERS ? LAYERS : 1;
+        t -= deep;
+        for (int i = threadIdx.x; i < deep * n_prices; i += BLOCK)
+            price_table[i] =
+                prices[(price_steps > 1 ? (Long)t * n_prices : 0)
+                       + (price_steps > 1 ? i : i % n_prices)];
+        __syncthreads();
+        Levels levels = {level_steps, level_first, level_scale, n_levels, n_cells};
+        int segment = 0, passed = 0;
+        for (int i = warp; segment * SEGMENT <= t;) {
+            int n_tiles = before[t - segment * SEGMENT + 1];
+            if (i - passed >= n_tiles) {
+                passed += n_tiles;
+                ++segment;
+                continue;
+            }
+            int taken = 0;
+            if (lane == 0) taken = warps + (int)atomicAdd(counters + round, 1u);
+            int corner = corners[i - passed];
+            if (deep == LAYERS)
+                back_up_segment<LAYERS>(values, other_values, flags, other_flags, tiles, corner,
+                                        segment, t, price_table, n_prices, price_steps, tie, levels,
+                                        lane);
+            else
+                back_up_segment<1>(values, other_values, flags, other_flags, tiles, corner,
+                                   segment, t, price_table, n_prices, price_steps, tie, levels,
+                                        lane);
+            i = __shfl_sync(ALL, taken, 0);
+        }
+        meet(counters, round);
+        double* v = values;
+        values = other_values, other_values = v;
+        unsigned char* f = flags;
+        flags = other_flags, other_flags = f;
+    }
+}
+
+// Strike out what is unfair at layer t; if it is the last, everything else costs nothing.
+extern "C" __global__ void strike_values(
+    double* values, unsigned char* flags, const int* corners, const int* before,
+    const Long* starts, int horizon, int down, const Hull* fair, const unsigned char* fair_each,
+    const Long* fair_at, int t, int last
+) {
+    int lane = threadIdx.x % WARP;
+    int warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP, warps = gridDim.x * (BLOCK / WARP);
+    Tiles tiles = {corners, before, starts, horizon, down};
+    int n_tiles = before[t + 1];
+    for (Long i = warp; i < (Long)n_tiles * (t + 1); i += warps) {
+        int corner = corners[i % n_tiles], n_a = (int)(i / n_tiles);
+        int k_a = corner & 0xffff, k_b = corner >> 16;
+        if (n_a < k_a || n_a > t - k_b) continue;
+        Pair pair = {n_a, t - n_a};
+        unsigned char* flag = flags + tiles.flag(k_a, k_b) + n_a;
+        bool finite = false, was = last || *flag;
+        k_b += lane;
+        bool exists = lane < COLUMNS && k_b <= pair.n_b;
+        for (int r = 0; r < ROWS; ++r, ++k_a) {
+            if (!exists || k_a > n_a) continue;
+            int index = pair.first_row() + (pair.turned() ? k_b : k_a);
+            int k = pair.turned() ? k_a : k_b;
+            bool holds = inside(k, fair[index]);
+            if (holds && fair_each) holds = fair_each[fair_at[index] + k];
+            double* value = values + starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b;
+            if (last) *value = holds ? 0.0 : infinity();
+            if (!last && was && !holds) *value = infinity();
+            finite |= was && *value < infinity();
+        }
+        finite = __any_sync(ALL, finite);
+        if (lane == 0) *flag = finite;
+    }
+}
+
+#endif
