@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import import_module, resources
 from queue import SimpleQueue
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.counts import GroupCount
 from fairshield.errors import MemoryLimitError, MissingExtraError
 from fairshield.layout import Layout, Rows, layer_rows, layout_of
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
@@ -31,14 +33,13 @@ from fairshield.synthesis.problem import Problem, Solution
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
-_LAYERS, _ROWS, _SEGMENT = 2, 8, 28
+_LAYERS, _ROWS, _SEGMENT = 3, 8, 14
 """Layers of one pass over the tiles; rows of a tile; values of ``n_a`` a warp takes at once."""
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
 _CODES_AT_ONCE, _ROWS_AT_ONCE = 1 << 31, 1 << 24
 """Bytes for the codes of some batches, and their rows, should each turn out irregular."""
-_ROWS_PER_THREAD = 1 << 13
 _PIECE = 1 << 24
 _COPIERS = 8
 """Threads that fetch pieces of so many bytes."""
@@ -289,7 +290,7 @@ class _Rows:
             t_to = self._end_of_batch(t, max(earlier, default=0))
             fair = None
             if t_to in earlier:
-                fair = _fair(self.cupy, self.problem, self.problem.prop, t_to, downloads)
+                fair = _fair(self.cupy, self.problem, self.problem.prop, t_to)
             self._back_up(t, t_to, fair, downloads)
             t = t_to
             yield 1.0 - (t / horizon) ** (5 if self.layout.labelled else 4)
@@ -338,7 +339,7 @@ class _Rows:
     def _set_terminal(self, downloads: _Downloads) -> None:
         horizon = self.layout.horizon
         recorded = horizon <= self.recorded
-        fair = _fair(self.cupy, self.problem, self.problem.terminal, horizon, downloads)
+        fair = _fair(self.cupy, self.problem, self.problem.terminal, horizon)
         side, rows = horizon % 2, self.layout.rows_of(horizon)
         self._run(
             "set_terminal", recorded, rows,
@@ -390,13 +391,13 @@ class _Tiles:
     def batches(self, downloads: _Downloads) -> Iterator[float]:
         """Go through all layers, last first; yields the share of the work done."""
         t = self.horizon
-        self._strike(self.problem.terminal, t, downloads)
+        self._strike(self.problem.terminal, t)
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
             t_to = _end_of_values(self.problem.layout, t, max(earlier, default=0))
             self._back_up(t, t_to)
             if t_to in earlier:
-                self._strike(self.problem.prop, t_to, downloads)
+                self._strike(self.problem.prop, t_to)
             self.cupy.cuda.get_current_stream().synchronize()
             t = t_to
             yield 1.0 - (t / self.horizon) ** 4
@@ -416,8 +417,8 @@ class _Tiles:
             self.values.reverse()
             self.flags.reverse()
 
-    def _strike(self, prop: Property, t: int, downloads: _Downloads) -> None:
-        fair = _fair(self.cupy, self.problem, prop, t, downloads)
+    def _strike(self, prop: Property, t: int) -> None:
+        fair = _fair(self.cupy, self.problem, prop, t)
         self._run(
             "strike_values", self.values[0], self.flags[0], *self.tables, *fair,
             np.int32(t), np.int32(t == self.horizon),
@@ -451,30 +452,37 @@ def _end_of_values(layout: Layout, t: int, least: int) -> int:
     return end
 
 
-def _fair(cupy: Any, problem: Problem, prop: Property, t: int, downloads: _Downloads) -> _Fair:
-    rows, at = _rows_and_starts(t, problem.layout.labelled)
-    few = Rows(*(x[:1] for x in rows))
-    known = prop.fair_interval(few.n_a, few.n_b, accepted=few.short, along=few.turned)
-    if known is not None:
-        # No flags: the rows can be shared out.
-        def hulls_of(first: int) -> NDArray[np.uint32]:
-            here = slice(first, first + _ROWS_PER_THREAD)
-            part = Rows(*(x[here] for x in rows))
-            return _packed(*problem.fair_states(prop, part, at[here])[:2])
+@dataclass(frozen=True)
+class _FairOf:
+    """What the fair states of a layer depend on; the problem only answers."""
 
-        parts = downloads.pool.map(hulls_of, range(0, len(at), _ROWS_PER_THREAD))
-        return _Fair(cupy.asarray(np.concatenate(list(parts))), 0, 0)
-    lo, hi, each = problem.fair_states(prop, rows, at)
-    hulls = cupy.asarray(_packed(lo, hi))
-    if not len(each):
-        return _Fair(hulls, 0, 0)
-    states = each[: problem.layout.states_of(t)].view(np.uint8)
-    return _Fair(hulls, cupy.asarray(states), cupy.asarray(at))
+    prop: Property
+    start: tuple[GroupCount[int], GroupCount[int]]
+    layout: Layout
+    t: int
+    problem: Problem = field(compare=False)
 
 
-def _packed(lo: Ints, hi: Ints) -> NDArray[np.uint32]:
-    """Hulls as the kernels read them."""
-    return np.where(lo < hi, hi << 16 | lo, _EMPTY).astype(np.uint32)
+def _fair_states(of: _FairOf) -> tuple[NDArray[Any], ...]:
+    """Packed hulls of the rows of a layer; if these have gaps, flags and where those begin."""
+    rows, at = _rows_and_starts(of.t, of.layout.labelled)
+    lo, hi, each = of.problem.fair_states(of.prop, rows, at)
+    hulls = np.where(lo < hi, hi << 16 | lo, _EMPTY).astype(np.uint32)
+    return (hulls, each[: of.layout.states_of(of.t)].view(np.uint8), at) if len(each) else (hulls,)
+
+
+# Whoever plans again does so for the same property, and may have learned another input model.
+_remembered_fair_states = lru_cache(4)(_fair_states)
+
+
+def _fair(cupy: Any, problem: Problem, prop: Property, t: int) -> _Fair:
+    of = _FairOf(prop, problem.start, problem.layout, t, problem)
+    try:
+        arrays = _remembered_fair_states(of)
+    except TypeError:  # a user's property without a hash
+        arrays = _fair_states(of)
+    hulls, *gaps = map(cupy.asarray, arrays)
+    return _Fair(hulls, *(gaps or (0, 0)))
 
 
 class _Downloads:

@@ -695,9 +695,10 @@ extern "C" __global__ void gather_codes(
 // 32 - LAYERS in b, one a lane, and walks down n_a.  What it needs of n_a + 1 in each of LAYERS
 // layers it still holds in registers, so that memory is read and written once for all of them.  A
 // layer needs the next acceptance in either group, hence LAYERS more rows and columns are read than
-// written.  A flag says for each tile and n_a whether any cost to go is finite: nothing else is
-// read, computed or written.  States that do not exist lead to others that do not exist only, and
-// never raise a flag.
+// written, and the next n_a is on its way meanwhile.  Flags say for each tile and n_a whether any
+// cost to go is finite, in all of it (1), in the columns (2), rows (4) or corner (8) that others
+// read too: nothing else is read, computed or written.  States that do not exist lead to others
+// that do not exist only, and never raise a flag.
 
 #if TILES
 
@@ -715,12 +716,43 @@ struct Tiles {
     }
 };
 
+// Copies that a thread makes for itself, the last of which may be under way while it computes.
+__device__ __forceinline__ void copy_later(double* to, const double* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_all_but_the_last() {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+}
+
+// Which of the flags a tile raises.
+__device__ __forceinline__ int flags_of(unsigned first_rows, unsigned all_rows) {
+    unsigned columns = (1u << LAYERS) - 1;
+    return (all_rows != 0) | ((all_rows & columns) != 0) << 1 | (first_rows != 0) << 2
+         | ((first_rows & columns) != 0) << 3;
+}
+
+// Begin to read what n_a needs of the tiles that were found to have finite states.
+template <int DEEP>
+__device__ __forceinline__ void fetch(
+    double* to, const double* next, const Tiles& tiles, int n_a, int k_a, int k_b, int found, int lane
+) {
+    int step = tiles.step(n_a);
+    const double* from = next + tiles.starts[n_a] + (Long)k_a * step + k_b + lane;
+    found >>= lane < COLUMNS ? 0 : 1;
+#pragma unroll
+    for (int r = 0; r < ROWS + DEEP; ++r)
+        if (found & (r < ROWS ? 1 : 4)) copy_later(to + r * WARP + lane, from + (Long)r * step);
+    end_of_copies();
+}
+
 // Layer t from layer t + DEEP, for SEGMENT values of n_a of one tile.
 template <int DEEP>
 __device__ __forceinline__ void back_up_segment(
     const double* next, double* values, const unsigned char* next_flags, unsigned char* flags,
     const Tiles& tiles, int corner, int segment, int t, const double* price_table, int n_prices,
-    int price_steps, double tie, const Levels& all_levels, int lane
+    int price_steps, double tie, const Levels& all_levels, double* room, int lane
 ) {
     int k_a = corner & 0xffff, k_b = corner >> 16;
     int least = k_a + segment * SEGMENT, top = min(least + SEGMENT - 1, t - k_b);
@@ -730,23 +762,30 @@ __device__ __forceinline__ void back_up_segment(
     if (n >= least) {
         const unsigned char* f = next_flags + tiles.flag(k_a, k_b) + n;
         Long right = tiles.horizon + 2, below = (Long)tiles.down * right;
-        mine = f[0] | f[right] << 1 | f[below] << 2 | f[below + right] << 3;
+        mine = (f[0] & 1) | (f[right] & 2) | (f[below] & 4) | (f[below + right] & 8);
     }
-    unsigned active = __ballot_sync(ALL, mine != 0), written = 0;
+    unsigned active = __ballot_sync(ALL, mine != 0);
+    int raised = 0;
     double more[DEEP][ROWS + DEEP];
 #pragma unroll
     for (int l = 0; l < DEEP; ++l)
 #pragma unroll
         for (int r = 0; r < ROWS + DEEP; ++r) more[l][r] = infinity();
-    for (int i = active ? __ffs(active) - 1 : WARP; i < WARP && active >> i; ++i) {
+    int first = active ? __ffs(active) - 1 : WARP, end = WARP - __clz(active);
+    if (active)
+        fetch<DEEP>(room, next, tiles, top + DEEP - first, k_a, k_b, __shfl_sync(ALL, mine, first), lane);
+    for (int i = first; i < end; ++i) {
         int n_a = top + DEEP - i;
         int found = __shfl_sync(ALL, mine, i) >> (lane < COLUMNS ? 0 : 1);
-        const double* from =
-            next + tiles.starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b + lane;
+        int coming = __shfl_sync(ALL, mine, min(i + 1, WARP - 1));
+        const double* arrived = room + (i - first) % 2 * (ROWS + DEEP) * WARP + lane;
+        fetch<DEEP>(room + (i + 1 - first) % 2 * (ROWS + DEEP) * WARP, next, tiles,
+                    max(n_a - 1, 0), k_a, k_b, i + 1 < end ? coming : 0, lane);
+        wait_for_all_but_the_last();
         double here[ROWS + DEEP];
 #pragma unroll
         for (int r = 0; r < ROWS + DEEP; ++r)
-            here[r] = found & (r < ROWS ? 1 : 4) ? from[(Long)r * tiles.step(n_a)] : infinity();
+            here[r] = found & (r < ROWS ? 1 : 4) ? arrived[r * WARP] : infinity();
 #pragma unroll
         for (int l = 0; l < DEEP; ++l) {
             int later = DEEP - 1 - l;
@@ -768,17 +807,25 @@ __device__ __forceinline__ void back_up_segment(
         }
         if (n_a > top) continue;
         bool exists = lane < COLUMNS && k_b + lane <= t - n_a;
-        bool finite = false;
+        bool in_first = false, in_others = false;
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) finite |= k_a + r <= n_a && here[r] < infinity();
-        if (!__any_sync(ALL, exists && finite)) continue;
-        written |= 1u << i;
+        for (int r = 0; r < ROWS; ++r) {
+            bool finite = exists && k_a + r <= n_a && here[r] < infinity();
+            if (r < LAYERS)
+                in_first |= finite;
+            else
+                in_others |= finite;
+        }
+        unsigned first_rows = __ballot_sync(ALL, in_first);
+        unsigned all_rows = first_rows | __ballot_sync(ALL, in_others);
+        if (!all_rows) continue;
+        if (lane == i) raised = flags_of(first_rows, all_rows);
         double* to = values + tiles.starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b + lane;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             if (exists && k_a + r <= n_a) to[(Long)r * tiles.step(n_a)] = here[r];
     }
-    if (n >= least && n <= top) flags[tiles.flag(k_a, k_b) + n] = written >> lane & 1;
+    if (n >= least && n <= top) flags[tiles.flag(k_a, k_b) + n] = raised;
 }
 
 // Layers t_from - 1 ... t_to; the last is in the first buffer if their number is even, after so
@@ -791,6 +838,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
     int n_cells, int t_from, int t_to, unsigned* counters
 ) {
     __shared__ double price_table[LAYERS * MOST_PRICES];
+    __shared__ double rooms[BLOCK / WARP][2 * (ROWS + LAYERS) * WARP];
+    double* room = rooms[threadIdx.x / WARP];
     int lane = threadIdx.x % WARP;
     int warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP, warps = gridDim.x * (BLOCK / WARP);
     Tiles tiles = {corners, before, starts, horizon, down};
@@ -817,11 +866,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
             if (deep == LAYERS)
                 back_up_segment<LAYERS>(values, other_values, flags, other_flags, tiles, corner,
                                         segment, t, price_table, n_prices, price_steps, tie, levels,
-                                        lane);
+                                        room, lane);
             else
                 back_up_segment<1>(values, other_values, flags, other_flags, tiles, corner,
                                    segment, t, price_table, n_prices, price_steps, tie, levels,
-                                        lane);
+                                        room, lane);
             i = __shfl_sync(ALL, taken, 0);
         }
         meet(counters, round);
@@ -848,7 +897,7 @@ extern "C" __global__ void strike_values(
         if (n_a < k_a || n_a > t - k_b) continue;
         Pair pair = {n_a, t - n_a};
         unsigned char* flag = flags + tiles.flag(k_a, k_b) + n_a;
-        bool finite = false, was = last || *flag;
+        bool was = last || *flag, in_first = false, in_others = false;
         k_b += lane;
         bool exists = lane < COLUMNS && k_b <= pair.n_b;
         for (int r = 0; r < ROWS; ++r, ++k_a) {
@@ -860,10 +909,12 @@ extern "C" __global__ void strike_values(
             double* value = values + starts[n_a] + (Long)k_a * tiles.step(n_a) + k_b;
             if (last) *value = holds ? 0.0 : infinity();
             if (!last && was && !holds) *value = infinity();
-            finite |= was && *value < infinity();
+            bool finite = was && *value < infinity();
+            (r < LAYERS ? in_first : in_others) |= finite;
         }
-        finite = __any_sync(ALL, finite);
-        if (lane == 0) *flag = finite;
+        unsigned first_rows = __ballot_sync(ALL, in_first);
+        unsigned all_rows = first_rows | __ballot_sync(ALL, in_others);
+        if (lane == 0) *flag = flags_of(first_rows, all_rows);
     }
 }
 
