@@ -33,8 +33,10 @@ from fairshield.synthesis.problem import Problem, Solution
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
-_LAYERS, _ROWS, _SEGMENT = 3, 8, 14
-"""Layers of one pass over the tiles; rows of a tile; values of ``n_a`` a warp takes at once."""
+_LAYERS, _ROWS = 3, 6
+"""Layers of one pass over the tiles, and rows of a tile."""
+_SEGMENTS = {800: 9, 65_535: 14}
+"""Up to which horizon a warp takes how many values of ``n_a`` at once: fewer, if there are few."""
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
@@ -169,7 +171,7 @@ def _kernels(kind: str, labelled: bool, levels: int, cut: str, code: str) -> dic
         "LABELLED": int(labelled), "LEVELS": levels, "CUT": names[cut], "CODE": names[code],
         "RECORD": int(kind == "policy"), "TILES": int(kind == "tiles"),
         "BLOCK": build.block, "RESIDENT": build.resident,
-        "ROWS": _ROWS, "LAYERS": _LAYERS, "SEGMENT": _SEGMENT,
+        "ROWS": _ROWS, "LAYERS": _LAYERS,
     }  # fmt: skip
     options = ("--std=c++17", *(f"-D{name}={value}" for name, value in given.items()))
     source = resources.files(__package__).joinpath("kernels.cu").read_text()
@@ -386,6 +388,7 @@ class _Tiles:
         arrays = (cupy.asarray(x) for x in (tables.corners, tables.before, tables.starts))
         self.tables = (*arrays, np.int32(self.horizon), np.int32(tables.down))
         self.prices = _price_arguments(cupy, problem)
+        self.segment = next(n for most, n in _SEGMENTS.items() if self.horizon <= most)
         self.counters = cupy.zeros(self.horizon + 1, np.uint32)
 
     def batches(self, downloads: _Downloads) -> Iterator[float]:
@@ -410,7 +413,7 @@ class _Tiles:
         self.counters.fill(0)
         self._run(
             "back_up_values", *self.values, *self.flags, *self.tables, *self.prices,
-            np.int32(t_from), np.int32(t_to), self.counters,
+            np.int32(self.segment), np.int32(t_from), np.int32(t_to), self.counters,
         )  # fmt: skip
         passes, left = divmod(t_from - t_to, _LAYERS)
         if (passes + left) % 2:
@@ -426,7 +429,7 @@ class _Tiles:
 
     def _run(self, kernel: str, *arguments: Any) -> None:
         types = np.dtype(np.uint8), np.dtype(np.int8)
-        segments = self.n_tiles * (self.horizon // _SEGMENT + 1)
+        segments = self.n_tiles * (self.horizon // self.segment + 1)
         _launch(self.problem, "tiles", kernel, segments, arguments, *types)
 
 
@@ -577,8 +580,8 @@ class _TileTables(NamedTuple):
 @lru_cache(4)
 def _tile_tables(horizon: int) -> _TileTables:
     down, across = horizon // (32 - _LAYERS) + 2, horizon // _ROWS + 2
-    k_a, k_b = np.meshgrid(np.arange(across) * _ROWS, np.arange(down) * (32 - _LAYERS))
-    k_a, k_b = k_a.ravel(), k_b.ravel()
+    k_a = np.tile(np.arange(across) * _ROWS, down)
+    k_b = np.repeat(np.arange(down) * (32 - _LAYERS), across)
     order = np.argsort(k_a + k_b, kind="stable")
     order = order[(k_a + k_b)[order] <= horizon]
     sums = (k_a + k_b)[order]

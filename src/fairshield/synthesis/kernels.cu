@@ -747,15 +747,15 @@ __device__ __forceinline__ void fetch(
     end_of_copies();
 }
 
-// Layer t from layer t + DEEP, for SEGMENT values of n_a of one tile.
+// Layer t from layer t + DEEP, for some values of n_a of one tile: a segment.
 template <int DEEP>
 __device__ __forceinline__ void back_up_segment(
     const double* next, double* values, const unsigned char* next_flags, unsigned char* flags,
-    const Tiles& tiles, int corner, int segment, int t, const double* price_table, int n_prices,
+    const Tiles& tiles, int corner, int segment, int length, int t, const double* price_table, int n_prices,
     int price_steps, double tie, const Levels& all_levels, double* room, int lane
 ) {
     int k_a = corner & 0xffff, k_b = corner >> 16;
-    int least = k_a + segment * SEGMENT, top = min(least + SEGMENT - 1, t - k_b);
+    int least = k_a + segment * length, top = min(least + length - 1, t - k_b);
     // Each lane looks at one n_a: which of the tiles that are read there have a finite state?
     int n = top + DEEP - lane;
     int mine = 0;
@@ -835,7 +835,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
     const int* corners, const int* before, const Long* starts, int horizon, int down,
     const double* prices, int n_prices, int price_steps, double tie,
     const double* level_steps, const int* level_first, const double* level_scale, int n_levels,
-    int n_cells, int t_from, int t_to, unsigned* counters
+    int n_cells, int length, int t_from, int t_to, unsigned* counters
 ) {
     __shared__ double price_table[LAYERS * MOST_PRICES];
     __shared__ double rooms[BLOCK / WARP][2 * (ROWS + LAYERS) * WARP];
@@ -853,8 +853,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
         __syncthreads();
         Levels levels = {level_steps, level_first, level_scale, n_levels, n_cells};
         int segment = 0, passed = 0;
-        for (int i = warp; segment * SEGMENT <= t;) {
-            int n_tiles = before[t - segment * SEGMENT + 1];
+        for (int i = warp; segment * length <= t;) {
+            int n_tiles = before[t - segment * length + 1];
             if (i - passed >= n_tiles) {
                 passed += n_tiles;
                 ++segment;
@@ -865,12 +865,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) back_up_values(
             int corner = corners[i - passed];
             if (deep == LAYERS)
                 back_up_segment<LAYERS>(values, other_values, flags, other_flags, tiles, corner,
-                                        segment, t, price_table, n_prices, price_steps, tie, levels,
-                                        room, lane);
+                                        segment, length, t, price_table, n_prices, price_steps, tie,
+                                        levels, room, lane);
             else
                 back_up_segment<1>(values, other_values, flags, other_flags, tiles, corner,
-                                   segment, t, price_table, n_prices, price_steps, tie, levels,
-                                        room, lane);
+                                   segment, length, t, price_table, n_prices, price_steps, tie,
+                                        levels, room, lane);
             i = __shfl_sync(ALL, taken, 0);
         }
         meet(counters, round);
