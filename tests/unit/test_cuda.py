@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fairshield as fs
+from fairshield.errors import MissingExtraError
 from fairshield.layout import layer_rows, layout_of
 from fairshield.synthesis import cuda
 
@@ -22,7 +23,7 @@ def test_without_a_device_the_error_says_what_was_found_and_what_to_install(
     even: fs.InputModel,
 ) -> None:
     said = r"'cuda' needs CuPy and a CUDA device, and CUDA finds no device: .*fairshield\[cuda\]"
-    with pytest.raises(fs.MissingExtraError, match=said):
+    with pytest.raises(MissingExtraError, match=said):
         fs.synthesize(DP, even, horizon=5, backend="cuda")
 
 
@@ -76,11 +77,11 @@ def test_rows_on_the_device_do_not_overlap(horizon: int, labelled: bool) -> None
 
 @pytest.mark.parametrize("horizon", [1, 5, 28, 29, 30, 60, 90])
 def test_tiles_cover_every_state_once(horizon: int) -> None:
-    tables = cuda._tile_tables(horizon)
+    tables = cuda._tile_tables(horizon, 6)
     covered = np.zeros((horizon + 1, horizon + 1), int)
     for corner in tables.corners.tolist():
         k_a, k_b = corner & 0xFFFF, corner >> 16
-        covered[k_a : k_a + cuda._ROWS, k_b : k_b + 32 - cuda._LAYERS] += 1
+        covered[k_a : k_a + 6, k_b : k_b + 32 - cuda._LAYERS] += 1
     k_a, k_b = np.indices(covered.shape)
     assert (covered[k_a + k_b <= horizon] == 1).all()
     sums = np.sort((tables.corners & 0xFFFF) + (tables.corners >> 16))

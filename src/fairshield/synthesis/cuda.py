@@ -33,15 +33,18 @@ from fairshield.synthesis.problem import Problem, Solution
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
-_LAYERS, _ROWS = 3, 6
-"""Layers of one pass over the tiles, and rows of a tile."""
-_SEGMENTS = {800: 9, 65_535: 14}
-"""Up to which horizon a warp takes how many values of ``n_a`` at once: fewer, if there are few."""
+_LAYERS = 3
+"""Layers of one pass over the tiles."""
+_SHAPES = {800: (4, 9), 65_535: (6, 14)}
+"""Up to which horizon tiles have how many rows, and are worked on for how many values of ``n_a`` by
+one warp: smaller ones where there would be too few."""
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
 _CODES_AT_ONCE, _ROWS_AT_ONCE = 1 << 31, 1 << 24
 """Bytes for the codes of some batches, and their rows, should each turn out irregular."""
+_BATCH = 1 << 21
+"""Rows after which the cuts of a batch begin to travel."""
 _PIECE = 1 << 24
 _COPIERS = 8
 """Threads that fetch pieces of so many bytes."""
@@ -86,15 +89,19 @@ def pays(layout: Layout, n_levels: int, *, record: int | None) -> bool:
 
 
 def device_bytes(layout: Layout, n_levels: int, *, record: int | None) -> int:
-    """Peak memory on the device: two layers, a batch of decisions, and codes of several levels."""
+    """Peak memory on the device: two layers, the policy, and its codes before they are in order.
+
+    With one cost level few rows are irregular; a fortieth of the states is more than was ever seen.
+    """
     rows = layout.rows_of(layout.horizon)
     total = 2 * 8 * int(_starts(layout)[-1]) + 16 * rows
     if record is not None:
         kept = Layout(record, layout.labelled)
         code = np.dtype(code_type(n_levels)).itemsize
-        # Codes are held twice while they are put in order.
-        total += 2 * code * kept.states_of(record) + 16 * min(kept.n_rows, _ROWS_AT_ONCE)
-        total += policy_bytes(kept, n_levels) * (1 if n_levels == 1 else 2)
+        codes = 2 * code * kept.n_states // (80 if n_levels == 1 else 1)
+        room = max(2 * code * kept.states_of(record), min(2 * code * kept.n_states, _CODES_AT_ONCE))
+        total += policy_bytes(kept, n_levels) + room + 2 * codes
+        total += 16 * min(kept.n_rows, _ROWS_AT_ONCE)
     return total
 
 
@@ -123,8 +130,19 @@ def solve(problem: Problem, *, record: int | None, progress: Progress | None) ->
     ``record`` says up to which layer decisions are wanted; ``None``: no decisions.  Decisions are
     those of the compiled backend, costs agree with it up to rounding.
     """
+    try:
+        return _solve(problem, record, progress)
+    except MemoryError as error:
+        raise MemoryLimitError(
+            f"horizon {problem.layout.horizon} does not fit on the CUDA device ({error}): use "
+            "backend 'cpu', shorten the horizon, or use fewer cost levels"
+        ) from error
+
+
+def _solve(problem: Problem, record: int | None, progress: Progress | None) -> Solution:
     induction: _Rows | _Tiles
-    if record is None and not problem.layout.labelled:
+    # A loop over cost levels is too long to be repeated for each row of a tile.
+    if record is None and not problem.layout.labelled and problem.n_levels == 1:
         induction = _Tiles(problem)
     else:
         induction = _Rows(problem, -1 if record is None else record)
@@ -160,7 +178,9 @@ _BUILDS = {
 
 
 @cache
-def _kernels(kind: str, labelled: bool, levels: int, cut: str, code: str) -> dict[str, Any]:
+def _kernels(
+    kind: str, labelled: bool, levels: int, cut: str, code: str, rows: int
+) -> dict[str, Any]:
     """Compiled kernels by name; CuPy keeps them on disk as well."""
     names = {
         "uint8": "unsigned char", "uint16": "unsigned short",
@@ -171,7 +191,7 @@ def _kernels(kind: str, labelled: bool, levels: int, cut: str, code: str) -> dic
         "LABELLED": int(labelled), "LEVELS": levels, "CUT": names[cut], "CODE": names[code],
         "RECORD": int(kind == "policy"), "TILES": int(kind == "tiles"),
         "BLOCK": build.block, "RESIDENT": build.resident,
-        "ROWS": _ROWS, "LAYERS": _LAYERS,
+        "ROWS": rows, "LAYERS": _LAYERS,
     }  # fmt: skip
     options = ("--std=c++17", *(f"-D{name}={value}" for name, value in given.items()))
     source = resources.files(__package__).joinpath("kernels.cu").read_text()
@@ -196,7 +216,7 @@ class _Dense:
     ) -> None:
         self.cupy, self.layout, self.code_type = cupy, layout, code_type
         states, rows = layout.states_of(layout.horizon), layout.rows_of(layout.horizon)
-        total = 2 * sum(layout.states_of(t) for t in range(layout.horizon + 1))
+        total = 2 * layout.n_states
         most_codes = max(2 * states, min(total, _CODES_AT_ONCE // code_type.itemsize))
         most_rows = max(rows, min(total_rows, _ROWS_AT_ONCE))
         self.rows, self.at = (cupy.empty(most_rows, np.int64) for _ in range(2))
@@ -220,7 +240,7 @@ class _Dense:
 
     def _room(self, t: int, least: int) -> int:
         codes, rows, end = self.n_codes, self.n_rows, t
-        while end > least:
+        while end > least and rows - self.n_rows < _BATCH:
             codes += 2 * self.layout.states_of(end - 1)
             rows += self.layout.rows_of(end - 1)
             if codes > len(self.codes) or rows > len(self.rows):
@@ -381,14 +401,14 @@ class _Tiles:
     def __init__(self, problem: Problem) -> None:
         cupy = self.cupy = import_module("cupy")
         self.problem, self.horizon = problem, problem.layout.horizon
-        tables = _tile_tables(self.horizon)
+        self.rows, self.segment = next(s for t, s in _SHAPES.items() if self.horizon <= t)
+        tables = _tile_tables(self.horizon, self.rows)
         self.n_tiles = len(tables.corners)
         self.values = [cupy.empty(tables.n_states, np.float64) for _ in range(2)]
         self.flags = [cupy.zeros(tables.n_flags, np.uint8) for _ in range(2)]
         arrays = (cupy.asarray(x) for x in (tables.corners, tables.before, tables.starts))
         self.tables = (*arrays, np.int32(self.horizon), np.int32(tables.down))
         self.prices = _price_arguments(cupy, problem)
-        self.segment = next(n for most, n in _SEGMENTS.items() if self.horizon <= most)
         self.counters = cupy.zeros(self.horizon + 1, np.uint32)
 
     def batches(self, downloads: _Downloads) -> Iterator[float]:
@@ -430,17 +450,18 @@ class _Tiles:
     def _run(self, kernel: str, *arguments: Any) -> None:
         types = np.dtype(np.uint8), np.dtype(np.int8)
         segments = self.n_tiles * (self.horizon // self.segment + 1)
-        _launch(self.problem, "tiles", kernel, segments, arguments, *types)
+        _launch(self.problem, "tiles", kernel, segments, arguments, *types, rows=self.rows)
 
 
 def _launch(
     problem: Problem, kind: str, kernel: str, warps: int, arguments: tuple[Any, ...],
-    cut_type: np.dtype[Any], code_type: np.dtype[Any],
+    cut_type: np.dtype[Any], code_type: np.dtype[Any], rows: int = 0,
 ) -> None:  # fmt: skip
     """Run a kernel with all blocks resident, but no more than ``warps`` of them have work for."""
     n, build = problem.n_levels, _BUILDS[kind]
     levels = 1 if n == 1 else 2 if n <= FEW else 3
-    kernels = _kernels(kind, problem.layout.labelled, levels, cut_type.name, code_type.name)
+    types = cut_type.name, code_type.name
+    kernels = _kernels(kind, problem.layout.labelled, levels, *types, rows)
     processors = import_module("cupy").cuda.Device().attributes["MultiProcessorCount"]
     blocks = min(build.resident * processors, -(-warps * 32 // build.block))
     kernels[kernel]((blocks,), (build.block,), arguments)
@@ -578,9 +599,9 @@ class _TileTables(NamedTuple):
 
 
 @lru_cache(4)
-def _tile_tables(horizon: int) -> _TileTables:
-    down, across = horizon // (32 - _LAYERS) + 2, horizon // _ROWS + 2
-    k_a = np.tile(np.arange(across) * _ROWS, down)
+def _tile_tables(horizon: int, rows: int) -> _TileTables:
+    down, across = horizon // (32 - _LAYERS) + 2, horizon // rows + 2
+    k_a = np.tile(np.arange(across) * rows, down)
     k_b = np.repeat(np.arange(down) * (32 - _LAYERS), across)
     order = np.argsort(k_a + k_b, kind="stable")
     order = order[(k_a + k_b)[order] <= horizon]
@@ -588,7 +609,7 @@ def _tile_tables(horizon: int) -> _TileTables:
     n_a = np.arange(horizon + 1)
     starts = np.concatenate(([0], np.cumsum((n_a + 1) * (horizon - n_a + 1))))
     # Tiles at the edge read a little beyond the last state.
-    spare = (_ROWS + _LAYERS) * (horizon + 1) + 64
+    spare = (rows + _LAYERS) * (horizon + 1) + 64
     return _TileTables(
         corners=(k_a[order] | k_b[order] << 16).astype(np.int32),
         before=np.searchsorted(sums, np.arange(horizon + 2)).astype(np.int32),

@@ -19,7 +19,7 @@
 #define FINITE 1e290
 #define EMPTY 0xffffu  // as a hull: lo beyond every row, hi = 0
 #define UNROLL 2  // steps along a row that are under way at once
-#define MOST_SHIFT 3  // strips have at most 2^3 rows
+#define MOST_SHIFT 1  // strips have at most 2^1 rows
 #define STRIPS_PER_WARP 6
 #define MOST_PRICES 261  // of one step: four sides of 32 weights, 32 costs and a total; the stay
 
