@@ -10,11 +10,13 @@ Importing this module loads neither CuPy nor CUDA; :func:`missing` does.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import import_module, resources
+from math import comb
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -35,7 +37,7 @@ Ints = NDArray[np.int64]
 
 _LAYERS = 3
 """Layers of one pass over the tiles."""
-_SHAPES = {800: (4, 9), 65_535: (6, 14)}
+_SHAPES = {800: (6, 9), 65_535: (6, 14)}
 """Up to which horizon tiles have how many rows, and are worked on for how many values of ``n_a`` by
 one warp: smaller ones where there would be too few."""
 _EMPTY = 0xFFFF
@@ -43,10 +45,10 @@ _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
 _CODES_AT_ONCE, _ROWS_AT_ONCE = 1 << 31, 1 << 24
 """Bytes for the codes of some batches, and their rows, should each turn out irregular."""
-_BATCH = 1 << 21
+_BATCH = 1 << 22
 """Rows after which the cuts of a batch begin to travel."""
 _PIECE = 1 << 24
-_COPIERS = 8
+_COPIERS = 12
 """Threads that fetch pieces of so many bytes."""
 _WORTH_A_DEVICE = 50_000_000
 """States below which the processor is done before the device has begun."""
@@ -239,14 +241,18 @@ class _Dense:
         return end
 
     def _room(self, t: int, least: int) -> int:
-        codes, rows, end = self.n_codes, self.n_rows, t
-        while end > least and rows - self.n_rows < _BATCH:
-            codes += 2 * self.layout.states_of(end - 1)
-            rows += self.layout.rows_of(end - 1)
-            if codes > len(self.codes) or rows > len(self.rows):
-                break
-            end -= 1
-        return end
+        layout = self.layout
+
+        def fits(end: int) -> bool:
+            codes = 2 * (_states_before(layout, t) - _states_before(layout, end))
+            rows = layout.rows_before(t) - layout.rows_before(end)
+            return (
+                self.n_codes + codes <= len(self.codes)
+                and self.n_rows + rows <= len(self.rows)
+                and (rows <= _BATCH or end == t - 1)
+            )
+
+        return least + bisect_left(range(least, t), True, key=fits)
 
     def count(self) -> None:
         """Wait for the kernels, and see how much they wrote."""
@@ -467,13 +473,19 @@ def _launch(
     kernels[kernel]((blocks,), (build.block,), arguments)
 
 
+def _states_before(layout: Layout, t: int) -> int:
+    """States of all layers before layer ``t``."""
+    return comb(t + 4, 5) if layout.labelled else comb(t + 3, 4)
+
+
 def _end_of_values(layout: Layout, t: int, least: int) -> int:
     """The last of the layers before ``t`` that are computed before progress is told."""
-    end, states = t - 1, layout.states_of(t - 1)
-    while end > least and states < _STATES_AT_ONCE:
-        end -= 1
-        states += layout.states_of(end)
-    return end
+
+    def fits(end: int) -> bool:
+        states = _states_before(layout, t) - _states_before(layout, end)
+        return states <= _STATES_AT_ONCE or end == t - 1
+
+    return least + bisect_left(range(least, t), True, key=fits)
 
 
 @dataclass(frozen=True)
