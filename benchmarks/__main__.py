@@ -18,6 +18,7 @@ import numba
 import numpy as np
 
 import fairshield as fs
+from benchmarks import cuda
 from benchmarks.experiments import reproduction, simulated_runs
 from benchmarks.long import exact_values, long_against_exact, long_windows
 from benchmarks.measure import (
@@ -204,11 +205,17 @@ def start_up() -> Iterator[Figure]:
     yield Figure("first synthesis of a later process", f"{warm:.2f} s", "≤ 1 s", warm <= 1)
 
 
+def cuda_device() -> Iterator[Figure]:
+    """On a CUDA device, or as recorded on one."""
+    yield from cuda.on_a_device()
+
+
 SECTIONS = (
     synthesis_speed,
     against_recursion,
     equal_opportunity,
     cost_levels,
+    cuda_device,
     artefact_size,
     decisions,
     verification,

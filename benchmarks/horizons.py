@@ -25,7 +25,7 @@ from fairshield.long import LongPolicy
 from fairshield.plots import BLUE, GREY, INK, ORANGE
 from fairshield.simulate import simulate
 
-GAP = 0.285
+GAP = 0.28
 EXACT = (10, 20, 50, 100, 200, 300, 400, 500)
 LONG = (150, 300, 1000, 3000, 10**4, 10**5, 10**6)
 GREEN = "#009E73"
@@ -74,8 +74,9 @@ def draw(points: dict[str, Any], path: Path) -> None:
         ("long", points["long"], ORANGE, "s"),
     ]
     if device.exists():
-        gpu = json.loads(device.read_text())["policies"]
-        series.insert(1, ("exact, one H200", gpu, GREEN, "^"))
+        recorded = json.loads(device.read_text())
+        name = f"exact, {recorded['device'].removeprefix('NVIDIA ')}"
+        series.insert(1, (name, recorded["policies"], GREEN, "^"))
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(11, 3.8), layout="constrained")
         panels = figure.subplots(1, 3)

@@ -2,7 +2,8 @@
 
 A new backend subclasses :class:`BackendConformance` and adds a ``solve`` fixture; it writes no
 test.  The compiled backend is run as it is, and with its tuning constants shrunk, so that threads,
-wavefronts and halos do their work at horizons where the reference can still follow.
+wavefronts and halos do their work at horizons where the reference can still follow.  So is the
+CUDA backend, where there is a device; it does not need the compiled one beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ from strategies import (
 )
 
 import fairshield as fs
-from fairshield.synthesis import solver
+from fairshield.synthesis import cuda
+from fairshield.synthesis.problem import Problem
+
+try:
+    from fairshield.synthesis import solver
+except ImportError:  # without numba the CUDA backend is compared with the reference alone
+    solver = None  # type: ignore[assignment]
+
+compiled = pytest.mark.skipif(solver is None, reason="needs numba")
+on_a_device = pytest.mark.skipif(cuda.missing() is not None, reason=str(cuda.missing()))
 
 Solve = Callable[[Spec], fs.Policy]
 
@@ -155,6 +165,7 @@ class TestReference(BackendConformance):
         return lambda spec: spec.synthesize(backend="reference")
 
 
+@compiled
 class TestCpu(BackendConformance):
     @pytest.fixture
     def solve(self) -> Solve:
@@ -169,6 +180,7 @@ def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
     return int(request.param)
 
 
+@compiled
 class TestCpuInPasses(BackendConformance):
     """Several layers to a pass, and passes cut short by checkpoints."""
 
@@ -197,6 +209,7 @@ def split_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@compiled
 @pytest.mark.usefixtures("layers")
 class TestCpuThreads:
     """Workers with halos: the horizons are long enough for passes to be split."""
@@ -257,6 +270,95 @@ class TestCpuThreads:
         assert table_of(policy) == table_of(expected)
 
 
+# CUDA ---------------------------------------------------------------------------------------
+
+
+@on_a_device
+class TestCuda(BackendConformance):
+    @pytest.fixture
+    def solve(self) -> Solve:
+        return lambda spec: spec.synthesize(backend="cuda")
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of few layers, and no room for the irregular rows of all of them."""
+    monkeypatch.setattr(cuda, "_STATES_AT_ONCE", 40)
+    monkeypatch.setattr(cuda, "_CODES_AT_ONCE", 1)
+    monkeypatch.setattr(cuda, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(cuda, "_PIECE", 64)
+
+
+@on_a_device
+@pytest.mark.usefixtures("small_batches")
+class TestCudaInBatches(BackendConformance):
+    """Several batches, and codes moved out of the way between them."""
+
+    @pytest.fixture
+    def solve(self) -> Solve:
+        return lambda spec: spec.synthesize(backend="cuda")
+
+
+def arrays_are_those_of_the_cpu(problem: Problem, record: int | None) -> None:
+    """The same table array by array, and the same value but for rounding."""
+    expected = solver.solve(problem, record=record, threads=1, progress=None)
+    found = cuda.solve(problem, record=record, progress=None)
+    assert found.value == pytest.approx(expected.value, rel=1e-12, abs=1e-25)
+    assert (found.rows is None) == (expected.rows is None)
+    if found.rows is not None and expected.rows is not None:
+        for name in ("cuts", "dense_rows", "dense_starts", "dense_codes"):
+            ours, theirs = getattr(found.rows, name), getattr(expected.rows, name)
+            assert ours.dtype == theirs.dtype, name
+            np.testing.assert_array_equal(ours, theirs, err_msg=name)
+
+
+longer_specs = (
+    specs(plain_properties, horizons=(20, 45), max_levels=3)
+    | specs(labelled_properties, horizons=(8, 16), max_levels=3)
+    | specs(horizons=(5, 14), models=finely_priced_models())
+)
+
+
+@on_a_device
+@compiled
+class TestCudaBesideTheCpu:
+    """The policy is the same file, whichever backend made it."""
+
+    @settings(max_examples=60)
+    @given(spec=longer_specs)
+    def test_policies_are_the_same_arrays(self, spec: Spec) -> None:
+        arrays_are_those_of_the_cpu(spec.problem(), spec.horizon)
+
+    @settings(max_examples=40)
+    @given(spec=longer_specs, data=st.data())
+    def test_the_beginning_of_a_plan_is_the_same_arrays(
+        self, spec: Spec, data: st.DataObject
+    ) -> None:
+        arrays_are_those_of_the_cpu(spec.problem(), data.draw(st.integers(0, spec.horizon - 1)))
+
+    @settings(max_examples=60)
+    @given(spec=longer_specs)
+    def test_values_without_decisions_are_the_same(self, spec: Spec) -> None:
+        arrays_are_those_of_the_cpu(spec.problem(), None)
+
+    @pytest.mark.parametrize("horizon", [1, 2, 3, 4, 31, 32, 33, 64, 97, 130])
+    def test_no_horizon_is_special(self, horizon: int, even: fs.InputModel) -> None:
+        zero = fs.Counts.zero(GROUPS)
+        problem = Spec(fs.DemographicParity("0.1"), even, horizon, zero, ()).problem()
+        arrays_are_those_of_the_cpu(problem, horizon)
+        arrays_are_those_of_the_cpu(problem, None)
+
+    def test_spread_costs_are_the_same(self, even: fs.InputModel) -> None:
+        options = {"horizon": 60, "spread": 3.0, "checkpoints": (25,)}
+        ours, theirs = (
+            fs.synthesize(fs.DemographicParity("0.1"), even, backend=b, **options)
+            for b in ("cuda", "cpu")
+        )
+        assert ours.least_cost == pytest.approx(theirs.least_cost, rel=1e-12)
+        np.testing.assert_array_equal(ours.rows.cuts, theirs.rows.cuts)
+
+
+@compiled
 @pytest.mark.parametrize(
     ("prop", "favoured", "horizon"),
     [
@@ -283,6 +385,7 @@ def test_a_price_nobody_has_changes_no_decision(
         assert by_row.code(*s, 1) == np.sign(by_state.code(*s, 1))
 
 
+@compiled
 def test_without_decisions_only_the_value_is_kept(even: fs.InputModel) -> None:
     spec = Spec(fs.DemographicParity("0.1"), even, 12, fs.Counts.zero(("a", "b")), (6,))
     problem = spec.problem()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -23,6 +23,7 @@ from fairshield.cli.output import check_target, human_size, print_json, progress
 from fairshield.periodic import ExactPeriodic, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
+from fairshield.synthesis import Backend
 
 
 @click.command(
@@ -66,9 +67,21 @@ from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
 )
 @input_options
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), help="Default: all processors.")
+@click.option(
+    "--backend",
+    type=click.Choice(get_args(Backend)),
+    default="auto",
+    show_default=True,
+    help="What computes the policy of a window: auto takes a CUDA device where one pays.",
+)
 @json_option
 def synthesize(
-    spec: str | None, output: Path | None, threads: int | None, as_json: bool, **words: Any
+    spec: str | None,
+    output: Path | None,
+    threads: int | None,
+    backend: Backend,
+    as_json: bool,
+    **words: Any,
 ) -> None:
     """Make the cheapest policy for a spec.
 
@@ -82,7 +95,7 @@ def synthesize(
     name = "policy" if spec in (None, "-") else Path(str(spec)).stem
     target = output or Path(f"{name}.shield")
     check_target(target)
-    policy = _periodic(said) if "periodic" in said else _window(said, threads)
+    policy = _periodic(said) if "periodic" in said else _window(said, threads, backend)
     policy.save(target)
     if isinstance(policy, PeriodicPolicy) and not policy.attainable:
         assert policy.condition is not None
@@ -100,10 +113,10 @@ def synthesize(
             click.echo(f"Method: long, because {facts['reason']}.", err=True)
 
 
-def _window(said: dict[str, Any], threads: int | None) -> Policy:
+def _window(said: dict[str, Any], threads: int | None, backend: Backend) -> Policy:
     parsed = parse_spec(said)
     with progress_bar("synthesising") as progress:
-        return parsed.synthesize(threads=threads, progress=progress)
+        return parsed.synthesize(threads=threads, backend=backend, progress=progress)
 
 
 def _periodic(said: dict[str, Any]) -> PeriodicPolicy:

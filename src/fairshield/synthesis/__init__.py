@@ -13,20 +13,26 @@ from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, Group, is_whole, unknown_group
-from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
-from fairshield.layout import layout_of
+from fairshield.layout import Layout, layout_of
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Property
-from fairshield.synthesis import reference
-from fairshield.synthesis.memory import check_memory, check_salvage_memory
-from fairshield.synthesis.method import MOST_STATES, Method, chosen_method, obstacle_of
+from fairshield.synthesis import cuda, reference
+from fairshield.synthesis.memory import check_memory, check_policy_memory, check_salvage_memory
+from fairshield.synthesis.method import (
+    MOST_ON_DEVICE,
+    MOST_STATES,
+    Method,
+    chosen_method,
+    obstacle_of,
+)
 from fairshield.synthesis.problem import Problem, make_problem
 
-Backend = Literal["auto", "reference", "cpu"]
+Backend = Literal["auto", "reference", "cpu", "cuda"]
 Progress = Callable[[float], None]
 
 _MOST_REFERENCE = 200
@@ -101,7 +107,9 @@ def synthesize(
         How many decisions before each check a long policy solves exactly, from the counters at
         hand; default: as many as take a few milliseconds.
     backend
-        ``"cpu"`` is compiled, ``"reference"`` the paper's recursion for small horizons.
+        ``"cpu"`` is compiled, ``"cuda"`` runs on a CUDA device, ``"reference"`` is the paper's
+        recursion for small horizons.  ``"auto"`` takes a device if there is one and the problem is
+        large enough to be worth it.  Decisions are the same.
     threads
         Default: the processors this process may use.
     progress
@@ -113,6 +121,8 @@ def synthesize(
         If no shield can guarantee the property from ``start``, unless ``best_effort``.
     MemoryLimitError
         If the tables would not fit into memory.
+    MissingExtraError
+        If ``backend`` is ``"cuda"`` and CuPy or a device is missing.
 
     Examples
     --------
@@ -133,10 +143,20 @@ def synthesize(
             f"best_effort is for one window, and further={further} plans beyond it: leave one out"
         )
     _check_backend(backend, planned)
+    layout, n_levels = layout_of(planned, prop.relevant_outcome is not None), _n_levels(inputs)
+    backend = _chosen(backend, layout, n_levels, record=horizon)
+    most = MOST_ON_DEVICE if backend == "cuda" else MOST_STATES
     obstacle = obstacle_of(
-        prop, spread=spread, further=further, checkpoints=points, terminal=terminal
+        prop, inputs, spread=spread, further=further, checkpoints=points, terminal=terminal
     )
-    made_by, reason = chosen_method(method, prop, inputs, planned, obstacle, MOST_STATES)
+    made_by, reason = chosen_method(method, layout, obstacle, most)
+    if made_by == "exact":
+        try:
+            _check_fits(backend, layout, n_levels, record=horizon, spread=spread != 1.0)
+        except MemoryLimitError as error:
+            if method == "exact" or obstacle is not None:
+                raise
+            made_by, reason = "long", str(error).split(":")[0]
     if made_by == "long":
         from fairshield.synthesis.long_plan import make_long_policy
 
@@ -149,8 +169,6 @@ def synthesize(
             f"endgame={endgame!r} is for long policies, and method='exact' makes a table: leave "
             "one of them out"
         )
-    layout = layout_of(planned, prop.relevant_outcome is not None)
-    check_memory(layout, _n_levels(inputs), record=horizon, spread=spread != 1.0)
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
     value, rows = _solve(problem, backend, threads, progress, record=horizon)
@@ -269,11 +287,34 @@ def _solve(
 ) -> tuple[float, RowTable | None]:
     if backend == "reference":
         return reference.solve(problem, record)
+    if _chosen(backend, problem.layout, problem.n_levels, record=record) == "cuda":
+        solution = cuda.solve(problem, record=record, progress=progress)
+        return solution.value, solution.rows
     from fairshield.synthesis import solver
 
     threads = processors() if threads is None else threads
     solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     return solution.value, solution.rows
+
+
+def _chosen(backend: Backend, layout: Layout, n_levels: int, *, record: int | None) -> Backend:
+    """``"auto"`` made up its mind."""
+    if backend == "auto":
+        return "cuda" if cuda.pays(layout, n_levels, record=record) else "cpu"
+    if backend == "cuda":
+        cuda.require_device()
+    return backend
+
+
+def _check_fits(
+    backend: Backend, layout: Layout, n_levels: int, *, record: int, spread: bool
+) -> None:
+    """Raise :class:`MemoryLimitError` if the tables would not fit where they are made or kept."""
+    if backend == "cuda":
+        cuda.check_device_memory(layout, n_levels, record=record)
+        check_policy_memory(layout_of(record, layout.labelled), n_levels)
+    else:
+        check_memory(layout, n_levels, record=record, spread=spread)
 
 
 def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
@@ -388,8 +429,10 @@ def _check_backend(backend: str, horizon: int) -> None:
         raise InvalidValueError(
             f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {horizon}: use 'cpu'"
         )
-    if backend not in ("auto", "reference", "cpu"):
-        raise InvalidValueError(f"backend must be 'auto', 'cpu' or 'reference', got {backend!r}")
+    if backend not in ("auto", "reference", "cpu", "cuda"):
+        raise InvalidValueError(
+            f"backend must be 'auto', 'cpu', 'cuda' or 'reference', got {backend!r}"
+        )
 
 
 def _n_levels(inputs: InputModel | InputSchedule) -> int:

@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 
 from fairshield.compiler import inlined, jit
 from fairshield.layout import GAP
+from fairshield.synthesis.levels import FEW, Levels
 from fairshield.synthesis.row_kernels import (
     DEAD,
     EMPTY_LO,
     FAST,
-    FEW,
     WORD,
     Bits,
     Floats,
     Ints,
-    Levels,
     Prices,
     Record,
     Scratch,

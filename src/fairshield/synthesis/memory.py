@@ -31,19 +31,31 @@ def estimate_bytes(
     total = _FIXED + layer * 5 // 4 + 80 * rows
     if record is not None:
         kept = Layout(record, layout.labelled)
-        cut = 1 if record < 254 else 2
-        total += kept.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)
+        total += policy_bytes(kept, n_levels)
         if n_levels > 1:
-            code = np.dtype(code_type(n_levels)).itemsize
-            total += 4 * code * kept.n_states + 40 * kept.n_rows
+            total += 2 * np.dtype(code_type(n_levels)).itemsize * kept.n_states + 32 * kept.n_rows
     if spread:
         total += 2 * layer
     return total
 
 
+def policy_bytes(kept: Layout, n_levels: int) -> int:
+    """Size of a policy, at most; with one cost level, without the few rows that are dense."""
+    cut = 1 if kept.horizon < 254 else 2
+    cuts = kept.n_rows * cut * (CUTS_WIDTH if n_levels == 1 else BARE_WIDTH)
+    if n_levels == 1:
+        return cuts
+    return cuts + 2 * np.dtype(code_type(n_levels)).itemsize * kept.n_states + 8 * kept.n_rows
+
+
 def check_memory(layout: Layout, n_levels: int, *, record: int, spread: bool) -> None:
     """Raise :class:`MemoryLimitError` if the tables of a policy would not fit."""
     _check_bytes(layout, estimate_bytes(layout, n_levels, record=record, spread=spread))
+
+
+def check_policy_memory(layout: Layout, n_levels: int) -> None:
+    """Raise :class:`MemoryLimitError` if a policy alone would not fit."""
+    _check_bytes(layout, _FIXED + policy_bytes(layout, n_levels))
 
 
 def salvage_bytes(layout: Layout, n_levels: int) -> int:
@@ -64,7 +76,7 @@ def _check_bytes(layout: Layout, need: int) -> None:
     have = available_bytes()
     if need > have:
         raise MemoryLimitError(
-            f"horizon {layout.horizon} needs about {_human(need)}, and {_human(have)} are "
+            f"horizon {layout.horizon} needs about {human(need)}, and {human(have)} are "
             "available: shorten the horizon, plan fewer periods at once, or use fewer cost levels"
         )
 
@@ -95,7 +107,8 @@ def _inactive_files(group: Path) -> int:
     return next((int(x.split()[1]) for x in lines if x.startswith("inactive_file ")), 0)
 
 
-def _human(size: float) -> str:
+def human(size: float) -> str:
+    """A number of bytes, in a unit that fits."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
-from fairshield.layout import layout_of
+from fairshield.layout import Layout
 from fairshield.long.rule import rule_of, unsupported
 from fairshield.spec import DifferenceOfRates, Property, Sustained
 
@@ -14,59 +14,50 @@ Method = Literal["auto", "exact", "long"]
 
 MOST_STATES = 5 * 10**9
 """States of an exact table that the processors of one machine solve in seconds."""
+MOST_ON_DEVICE = 5 * 10**10
+"""The same for a CUDA device: not its time, but the size of the policy sets the limit."""
 
 
 def chosen_method(
-    asked: Method, prop: Property, inputs: InputModel | InputSchedule, planned: int,
-    obstacle: str | None, most: int,
-) -> tuple[str, str]:  # fmt: skip
+    asked: Method, layout: Layout, obstacle: str | None, most: int
+) -> tuple[str, str]:
     """``exact`` or ``long``, and why; ``most`` states are few enough for a table.
 
-    ``obstacle`` says what else was asked for that long policies do not have.
+    ``obstacle`` says why the long method does not apply, if it does not.
     """
     if asked not in ("auto", "exact", "long"):
         raise InvalidValueError(f"method must be 'auto', 'exact' or 'long', got {asked!r}")
-    against = unsupported(prop) or obstacle or _unsuitable(prop, inputs)
-    if asked == "long":
-        if against is not None:
-            raise InvalidValueError(f"the long method does not apply: {against}; use 'exact'")
-        return "long", "asked for"
-    if asked == "exact":
-        return "exact", "asked for"
-    states = layout_of(planned, prop.relevant_outcome is not None).n_states
-    table = f"an exact table for {planned} decisions has {states:.2g} states"
-    if states <= most:
+    if asked == "long" and obstacle is not None:
+        raise InvalidValueError(f"the long method does not apply: {obstacle}; use 'exact'")
+    if asked != "auto":
+        return asked, "asked for"
+    table = f"an exact table for {layout.horizon} decisions has {layout.n_states:.2g} states"
+    if layout.n_states <= most:
         return "exact", table
-    if against is not None:
-        return "exact", f"{table}, and the long method does not apply: {against}"
+    if obstacle is not None:
+        return "exact", f"{table}, and the long method does not apply: {obstacle}"
     return "long", f"{table}, more than the {most:.2g} that are solved in seconds"
 
 
-def _unsuitable(prop: Property, inputs: InputModel | InputSchedule) -> str | None:
+def obstacle_of(
+    prop: Property, inputs: InputModel | InputSchedule, *, spread: float, further: int,
+    checkpoints: tuple[int, ...], terminal: Property | None,
+) -> str | None:  # fmt: skip
+    """Why the long method does not apply; ``None`` if it does."""
+    against = unsupported(prop)
+    if against is not None:
+        return against
     if prop.relevant_outcome is not None and isinstance(inputs, InputSchedule):
         return "with outcomes the input model must not change over the window"
-    return None
-
-
-def obstacle_of(
-    prop: Property, *, spread: float, further: int, checkpoints: tuple[int, ...],
-    terminal: Property | None,
-) -> str | None:  # fmt: skip
-    """What was asked for that long policies do not have."""
     if spread != 1.0:
         return "interventions are spread by exact tables only"
     if further:
         return f"further={further} decisions are planned by exact tables only"
     differences = isinstance(prop, DifferenceOfRates)
     if checkpoints and not differences:
-        return (
-            "checkpoints need certificates that go on after them, which differences of rates have"
-        )
-    if (
-        terminal is not None
-        and terminal != prop
-        and not (differences and terminal == Sustained(prop))
-    ):
+        return f"{prop} has no certificate that goes on after a checkpoint"
+    kept = differences and terminal == Sustained(prop)
+    if terminal is not None and terminal != prop and not kept:
         return f"{terminal} must hold at the end, which has no certificate"
     return None
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, GroupCount
 from fairshield.inputs import InputModel, InputSchedule, InputTable
 from fairshield.layout import Layout, Rows, layout_of
+from fairshield.rows import RowTable
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
@@ -168,6 +169,14 @@ class Problem:
             hi[first:last] = np.maximum.reduceat(np.where(holds, long + 1, 0), cuts)
             first = last
         return lo, hi, fair
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Cost to go at the start, and the decisions if they were asked for."""
+
+    value: float
+    rows: RowTable | None
 
 
 def make_problem(

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.compiler import NO_ALLOCATION, inlined, jit
+from fairshield.synthesis.levels import Levels
 from fairshield.synthesis.vectors import (
     LANES,
     above,
@@ -50,8 +51,6 @@ U = np.uint64
 WORD = 64
 UP_S, DOWN_S, UP_L, DOWN_L, DEAD = QUESTIONS = range(5)
 """About a state, see :class:`Scratch`."""
-FEW = 32
-"""Cost levels up to which it is faster to go through all of them than to search."""
 FINITE = 1e290
 EMPTY_LO = 2**30
 CODES, ROWS = 0, 1
@@ -69,14 +68,6 @@ class Prices(NamedTuple):
     totals: Floats
     """Weights of all levels together."""
     tie: float
-
-
-class Levels(NamedTuple):
-    """How to find a gap among the sorted costs, by step; see :func:`solver.cost_levels`."""
-
-    steps: Floats
-    first: Ints
-    scale: Floats
 
 
 class Record(NamedTuple):
@@ -237,7 +228,7 @@ def back_up_many(
     v: Floats, at: Successors, here: Any, n: Any, total: Floats, omega: float | None, tie: float,
     turned: int, steps: Floats, first: Ints, scale: Floats, room: Scratch,
 ) -> None:  # fmt: skip
-    """Many cost levels, which are searched, see :func:`solver.cost_levels`."""
+    """Many cost levels, which are searched, see :func:`levels.cost_levels`."""
     gaps, codes = room.gaps, room.codes
     for j in range(n):
         ys, xs = v[at.reject_s + j], v[at.accept_s + j]

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,8 +28,9 @@ from fairshield.synthesis.kernels import (
     gather_runs,
     set_terminal,
 )
-from fairshield.synthesis.problem import NEVER, Problem
-from fairshield.synthesis.row_kernels import FEW, QUESTIONS, WORD, Levels, Prices, Record, Scratch
+from fairshield.synthesis.levels import cost_levels
+from fairshield.synthesis.problem import Problem, Solution
+from fairshield.synthesis.row_kernels import QUESTIONS, WORD, Prices, Record, Scratch
 from fairshield.synthesis.vectors import LANES
 
 Progress = Callable[[float], None]
@@ -42,17 +42,8 @@ _CACHE_BYTES = 1 << 20
 _LEAST_LAYERS, _MOST_LAYERS = 8, 16
 _WORTH_A_THREAD = 6_000_000
 """States below which another thread costs more than it brings."""
-_CELLS_PER_LEVEL = 64
 _SAME_SPLIT = 0.95
 """Blocks are shared out anew once the layers have shrunk to this part."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Cost to go at the start, and the decisions if they were asked for."""
-
-    value: float
-    rows: RowTable | None
 
 
 def solve(
@@ -320,47 +311,3 @@ def _prices(problem: Problem) -> Prices:
     sides = problem.sorted_weights, problem.sorted_costs
     weights, costs = (np.stack((x, x[:, ::-1]), axis=1) for x in sides)
     return Prices(weights, costs, weights.sum(axis=4), problem.tie)
-
-
-def cost_levels(problem: Problem) -> Levels | None:
-    r"""What overruling saves, as a function of the gap between the two costs to go.
-
-    For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
-    linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
-    begin the search for m, so that it takes about one step however many cost levels there are.
-    One cost level needs no search, hence ``None``; a few are gone through, hence empty tables.
-
-    Returns
-    -------
-    steps
-        ``(steps, 4 (K + 1), 3)``: :math:`C_m` (finally infinite), :math:`P_m`, :math:`W_m` for each
-        ``2 * group + proposal`` in turn.
-    first
-        ``(steps, 4 (cells + 1))``: the place in ``steps`` to search from, for each cell.
-    scale
-        ``(steps, 4, 2)``: cells per unit of gap; the gap where the grid ends.
-    """
-    if problem.n_levels == 1:
-        return None
-    if problem.n_levels <= FEW:
-        return Levels(np.empty((0, 0, 3)), np.empty((0, 0), np.int64), np.empty((0, 0, 2)))
-    shape = (len(problem.costs), 4, problem.n_levels)
-    costs, weights = problem.sorted_costs.reshape(shape), problem.sorted_weights.reshape(shape)
-    none = np.zeros((*shape[:2], 1))
-    paid = np.concatenate((none, np.cumsum(costs * weights, axis=2)), axis=2)
-    left = np.concatenate((none, np.cumsum(weights[..., ::-1], axis=2)), axis=2)[..., ::-1]
-    ends = np.concatenate((costs, none + np.inf), axis=2)
-    steps = np.stack((ends, paid, left), axis=3).reshape(shape[0], -1, 3)
-    # Costs of people who are certainly irrelevant lie far beyond the grid.
-    top = np.max(costs, axis=2, where=costs < NEVER, initial=0.0)
-    cells = _CELLS_PER_LEVEL * problem.n_levels
-    scale = np.divide(cells, top, out=np.zeros_like(top), where=top > 0)
-    first = np.zeros((*shape[:2], cells + 1), np.int64)
-    for i, side in np.ndindex(shape[:2]):
-        # A little below each cell's edge, for rounding and for ties.
-        edges = (np.arange(cells + 1) - 1e-6) / (scale[i, side] or 1.0) - 2 * problem.tie
-        below = np.searchsorted(costs[i, side], edges, side="left")
-        first[i, side] = side * (problem.n_levels + 1) + below
-    return Levels(
-        np.ascontiguousarray(steps), first.reshape(shape[0], -1), np.stack((scale, top), axis=2)
-    )
