@@ -38,23 +38,23 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case(fs.DemographicParity("0.3"), 0.97),
-    Case(fs.DemographicParity("1/2"), 0.99),
+    Case(fs.DemographicParity("0.3"), 0.999),
+    Case(fs.DemographicParity("1/2"), 0.999),
     Case(fs.DemographicParity("0.2"), 0.88),
     Case(fs.DemographicParity("2/3")),
     Case(fs.DemographicParity("1")),
-    Case(fs.DemographicParity("1/3", min_support=2), 0.99),
-    Case(fs.DemographicParity("1/3", min_support=5), 0.97),
-    Case(fs.DemographicParity("1/3", undefined="rate-0"), 0.98),
+    Case(fs.DemographicParity("1/3", min_support=2), 0.998),
+    Case(fs.DemographicParity("1/3", min_support=5), 0.999),
+    Case(fs.DemographicParity("1/3", undefined="rate-0"), 0.999),
     Case(fs.DemographicParity("1/2", min_support=2, undefined="rate-0")),
     Case(fs.EqualOpportunity("1/3")),
     Case(fs.EqualOpportunity("0.3", undefined="rate-0")),
-    Case(fs.EqualOpportunity("1/3", min_support=4), 0.99),
+    Case(fs.EqualOpportunity("1/3", min_support=4), 0.999),
     Case(fs.PredictiveEquality("1/2", min_support=3)),
-    Case(fs.DisparateImpact("1/2"), 0.84),
-    Case(fs.DisparateImpact("0.8"), 0.43),
-    Case(fs.DisparateImpact("1/3", min_support=3), 0.82),
-    Case(fs.DisparateImpact("2/3", min_support=1, undefined="rate-0"), 0.66),
+    Case(fs.DisparateImpact("1/2"), 0.85),
+    Case(fs.DisparateImpact("0.8"), 0.44),
+    Case(fs.DisparateImpact("1/3", min_support=3), 0.83),
+    Case(fs.DisparateImpact("2/3", min_support=1, undefined="rate-0"), 0.68),
     Case(fs.DisparateImpact("0"), 0.99),
     Case(fs.DisparateImpact("1.25", two_sided=False)),
     Case(fs.DisparateImpact("1/2", two_sided=False)),
@@ -74,8 +74,8 @@ DIFFERENCES = [prop for prop in PROPS if rule_of(prop).numbers[KIND] == DIFFEREN
 CLOSING = [prop for prop in PROPS if rule_of(prop).numbers[KIND] in (DIFFERENCE, RATIO)]
 every_kind = pytest.mark.parametrize("prop", PROPS, ids=repr)
 differences = pytest.mark.parametrize("prop", DIFFERENCES, ids=repr)
-LEFT = (0, 1, 2, 3, 4, 5, 6, 8, 12, 13, 20, 21, 33, 34, 55, 56)
-"""Decisions left, many of them with one more as well."""
+LEFT = (0, 1, 2, 3, 4, 8, 13, 14, 21, 34, 55)
+"""Decisions left."""
 
 
 def certificates(prop: fs.Property, *, goes_on: bool = False) -> Certificates:
@@ -118,8 +118,8 @@ def test_so_it_does_if_the_window_goes_on(prop: fs.Property) -> None:
 
 
 def assert_kept(prop: fs.Property, of: Certificates) -> None:
-    certified, labelled, some = cache(of.certified), prop.relevant_outcome is not None, False
-    for (a, b), left in product(small(7), LEFT[1:]):
+    certified, labelled, some = of.certified, prop.relevant_outcome is not None, False
+    for (a, b), left in product(small(6), LEFT[1:]):
         if certified(a, b, left):
             assert kept(certified, labelled, a, b, left), (a, b, left)
             some = True
@@ -129,7 +129,7 @@ def assert_kept(prop: fs.Property, of: Certificates) -> None:
 @every_kind
 def test_certified_counters_with_nothing_left_are_fair(prop: fs.Property) -> None:
     certified = certificates(prop).certified
-    for a, b in small(14):
+    for a, b in small(11):
         assert not certified(a, b, 0) or prop.holds(counts_of(*a, *b)), (a, b)
 
 
@@ -137,7 +137,7 @@ def test_certified_counters_with_nothing_left_are_fair(prop: fs.Property) -> Non
 def test_where_the_window_goes_on_they_are_those_that_can_be_kept_fair(prop: fs.Property) -> None:
     """So that each check leaves a certificate for the next, however far it is."""
     certified, sustained = certificates(prop, goes_on=True).certified, fs.Sustained(prop)
-    for a, b in small(9):
+    for a, b in small(8):
         fair = sustained.holds(counts_of(*a, *b))
         assert certified(a, b, 0) == fair
         if fair:
@@ -230,10 +230,15 @@ def states(prop: fs.Property, horizon: int, start: fs.Counts) -> Iterator[Seen]:
         yield Seen(a, b, left, exact.reader.feasible(t, *at), certified(a, b, left))
 
 
+@cache
+def states_from(prop: fs.Property, at: tuple[int, int, int, int]) -> list[Seen]:
+    return list(states(prop, 8, counts_of(*at)))
+
+
 @every_kind
 def test_certified_counters_are_feasible_from_every_start(prop: fs.Property) -> None:
     for at in STARTS:
-        for seen in states(prop, 9, counts_of(*at)):
+        for seen in states_from(prop, at):
             assert seen.feasible or not seen.certified, (at, seen)
 
 
@@ -242,7 +247,7 @@ def test_on_closed_counters_certified_is_feasible(prop: fs.Property) -> None:
     """Closed, and as many people as make the property bind."""
     of, some = certificates(prop), False
     for at in STARTS:
-        for seen in states(prop, 9, counts_of(*at)):
+        for seen in states_from(prop, at):
             binding = min(seen.a.seen, seen.b.seen) >= prop.min_support
             if binding and of.closed(seen.a, seen.b):
                 assert seen.certified == seen.feasible, (at, seen)

@@ -46,7 +46,7 @@ PLAIN = [
 ]
 LABELLED = [
     fs.EqualOpportunity("0.1"),
-    fs.PredictiveEquality("0.2", min_support=15),
+    fs.PredictiveEquality("0.2", min_support=6),
     fs.BoundedRates("0.3", "0.5", outcome=True),
 ]
 every_kind = pytest.mark.parametrize("prop", [*PLAIN, *LABELLED], ids=str)
@@ -66,8 +66,11 @@ def test_no_adversary_wins_over_a_thousand_decisions(prop: fs.Property) -> None:
         play(fs.Shield(policy_for(prop, 1000)), adversary)
 
 
-@pytest.mark.parametrize("prop", [PLAIN[0], PLAIN[3], LABELLED[0]], ids=str)
-@pytest.mark.parametrize("adversary", ADAPTIVE)
+@pytest.mark.parametrize(
+    ("prop", "adversary"),
+    [(PLAIN[0], widen), (PLAIN[0], corner), (PLAIN[3], corner), (LABELLED[0], silent)],
+    ids=lambda of: getattr(of, "__name__", str(of)),
+)
 def test_no_adversary_wins_over_ten_thousand(prop: fs.Property, adversary: Adversary) -> None:
     play(fs.Shield(policy_for(prop, 10_000)), adversary)
 
@@ -103,7 +106,7 @@ def assert_ends_fair(
 
 # The switch to the endgame ------------------------------------------------------------------
 
-SWITCHES = [*range(21), 29, 30, 46, 47]
+SWITCHES = [*range(21), 30, 47]
 """Sizes of the endgame in a window of 47."""
 
 
@@ -192,9 +195,9 @@ POINTS = [(40,), (20, 21, 23, 40), (1, 2, 3), (30, 59)]
 )
 def test_every_checkpoint_is_met(prop: fs.Property, points: tuple[int, ...]) -> None:
     policy = long_policy(prop, SKEWED, 60, checkpoints=points)
-    for endgame in (0, 1, 4, 11, 30):
+    for endgame in (0, 4, 30):
         here = replace(policy, endgame=endgame)
-        for adversary in (late(2), late(10), alternate, blocks, corner, silent):
+        for adversary in (late(2), late(10), blocks, corner, silent):
             play(fs.Shield(here), adversary)
 
 
