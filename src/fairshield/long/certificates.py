@@ -47,10 +47,18 @@ Count = GroupCount[int]
 
 
 class Certificates:
-    """The certified counters of one property."""
+    """The certified counters of one property.
 
-    def __init__(self, prop: Property, rule: Rule) -> None:
+    Parameters
+    ----------
+    goes_on
+        The property must be within reach after the end as well, so that a group too small to
+        bind then does not excuse anything.
+    """
+
+    def __init__(self, prop: Property, rule: Rule, *, goes_on: bool = False) -> None:
         self.prop, self.rule = prop, rule
+        self.binds_from = 0 if goes_on else prop.min_support
         numbers: list[int] = rule.numbers.tolist()
         self.kind, self.p, self.q = numbers[KIND], numbers[P], numbers[Q]
         self.upper, self.gap = (numbers[R], numbers[S]), numbers[GAP]
@@ -80,7 +88,7 @@ class Certificates:
 
     def _never_binds(self, a: Count, b: Count, left: int) -> bool:
         """Whether a group cannot get as many people as make the property bind."""
-        return min(a.seen, b.seen) + left < self.support
+        return min(a.seen, b.seen) + left < self.binds_from
 
     def closed(self, a: Count, b: Count) -> bool:
         """Whether both groups are so large that fair counters can be kept fair for ever."""

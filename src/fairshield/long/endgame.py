@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairshield.inputs import InputModel, InputSchedule
 from fairshield.policy import Policy
 from fairshield.spec import DifferenceOfRates, Sustained
 
@@ -16,13 +17,26 @@ def solve(policy: LongPolicy, t: int, at: tuple[int, int, int, int]) -> Policy:
 
     If the window goes on, it ends with a certificate that the property can be kept.
     """
-    from fairshield.synthesis import remaining_inputs, synthesize
+    from fairshield.synthesis import synthesize
 
     check, terminal = policy.next_check(t), policy.terminal
     if check < policy.horizon:
         assert isinstance(policy.prop, DifferenceOfRates)  # others have one check
         terminal = Sustained(policy.prop)
     return synthesize(
-        policy.prop, remaining_inputs(policy.inputs, t), horizon=check - t,
+        policy.prop, _ahead(policy.inputs, t, check - t), horizon=check - t,
         start=policy.start.plus(at), terminal=terminal, best_effort=True, method="exact",
     )  # fmt: skip
+
+
+def _ahead(inputs: InputModel | InputSchedule, t: int, steps: int) -> InputModel | InputSchedule:
+    """What to expect in the next ``steps``, by the cost levels of the whole window."""
+    from fairshield.synthesis import remaining_inputs
+
+    if isinstance(inputs, InputModel):
+        return inputs
+    ahead = remaining_inputs(inputs, t)
+    assert isinstance(ahead, InputSchedule)
+    *parts, (last, _) = ahead.parts
+    levels = ((model, 1) for model, _ in inputs.parts)
+    return InputSchedule([*parts, (last, steps), *levels])

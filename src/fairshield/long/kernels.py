@@ -53,6 +53,8 @@ class Tables(NamedTuple):
 
     rule: Ints
     """The integers of :class:`fairshield.long.rule.Rule`."""
+    binds_from: int
+    """``SUPPORT``, or 0 if the property must be within reach after the end as well."""
     tie: float
     sides: Floats
     """By side: ``alpha_a``, ``alpha_b``, ``gamma``; first excess and distance of its ladder."""
@@ -138,7 +140,7 @@ def certified(
     """
     rule = tables.rule
     kind, p, q = rule[KIND], rule[P], rule[Q]
-    if min(n_a, n_b) + left < rule[SUPPORT]:
+    if min(n_a, n_b) + left < tables.binds_from:
         return True
     if kind == BOUNDED:
         return _bounded(rule, n_a, k_a) and _bounded(rule, n_b, k_b)

@@ -18,6 +18,7 @@ from fairshield.long.certificates import Certificates
 from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
+from fairshield.spec import Sustained
 from fairshield.structure import broken
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class LongPolicy(Policy):
     @cached_property
     def certificates(self) -> Certificates:
         """Which counters are certified."""
-        return Certificates(self.prop, self.rule)
+        goes_on = len(self.due) > 1 or isinstance(self.terminal, Sustained)
+        return Certificates(self.prop, self.rule, goes_on=goes_on)
 
     @cached_property
     def reader(self) -> LongReader:  # type: ignore[override]
@@ -141,6 +143,7 @@ class LongPolicy(Policy):
 
         return Tables(
             rule=self.rule.numbers,
+            binds_from=self.certificates.binds_from,
             tie=self.tie,
             sides=np.concatenate((self.rule.sides, self.ladders.grids), axis=1),
             weights=np.ascontiguousarray(self.weights),

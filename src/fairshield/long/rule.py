@@ -25,6 +25,8 @@ from fairshield.spec.corridors import Corridor, last_gap
 DIFFERENCE, RATIO, ONE_SIDED, BOUNDED = range(4)
 KIND, P, Q, R, S, SUPPORT, FEW, ENOUGH, LABELLED, ANYTIME, GAP = range(11)
 """Places in :attr:`Rule.numbers`."""
+_MOST = 10**9
+"""Of these, even the square is a 64-bit integer."""
 
 
 class Rule(NamedTuple):
@@ -64,6 +66,8 @@ def unsupported(prop: Property) -> str | None:
             f"{prop} is neither a difference nor a ratio of rates nor bounds on them, and only "
             "these have certificates"
         )
+    if max(prop.coefficient, prop.min_support) > _MOST:
+        return f"{prop} has numbers above {_MOST}, too large for certificates in 64 bits"
     if isinstance(prop, DifferenceOfRates):
         return None if prop.bound else "rates that must be equal leave no room for a certificate"
     if prop.undefined == "rate-0" and prop.min_support == 0:
