@@ -90,7 +90,7 @@ REFUSED = [
     (fs.BoundedRates("0.1", "0.9", min_support=10**20), {}, "has numbers above 1000000000"),
     (PARITY, {"spread": 2.0}, "interventions are spread by exact tables only"),
     (PARITY, {"further": 5}, "further=5 decisions are planned by exact tables only"),
-    (fs.DisparateImpact("0.8"), {"checkpoints": (50,)}, "checkpoints need certificates"),
+    (fs.DisparateImpact("0.8"), {"checkpoints": (50,)}, "goes on after a checkpoint"),
     (PARITY, {"terminal": fs.DemographicParity("0.05")}, "≤ 1/20 must hold at the end"),
 ]
 

@@ -14,7 +14,7 @@ twin.  That the set has these two properties is proved in docs/guarantees.md.
 for ratios), a state is in :math:`S_m` iff the strongest correction, reject everybody of the group
 with the higher rate and accept everybody of the other, ends fair if only the one or only the
 other group arrives.  What happens in between is a convex function of the arrivals, hence never
-worse; so on closed counters the certificate is exact.
+worse; so on closed counters that bind already the certificate is exact.
 
 *Few* people.  A small group keeps to a corridor of rates that can be kept for ever; the other has
 to be able to reach what that leaves it, with a few decisions to spare.
@@ -31,9 +31,9 @@ from fairshield.long.rule import (
     GAP,
     KIND,
     LABELLED,
+    LEAST,
     ONE_SIDED,
     RATIO,
-    SUPPORT,
     P,
     Q,
     R,
@@ -62,9 +62,12 @@ class Certificates:
         numbers: list[int] = rule.numbers.tolist()
         self.kind, self.p, self.q = numbers[KIND], numbers[P], numbers[Q]
         self.upper, self.gap = (numbers[R], numbers[S]), numbers[GAP]
-        self.support, self.few, self.enough = numbers[SUPPORT], numbers[FEW], numbers[ENOUGH]
+        self.least, self.few, self.enough = numbers[LEAST], numbers[FEW], numbers[ENOUGH]
         self.labelled = bool(numbers[LABELLED])
-        self.sustained = Sustained(prop) if isinstance(prop, DifferenceOfRates) else None
+        self.sustained = None
+        if isinstance(prop, DifferenceOfRates):
+            early = type(prop)(prop.bound, min_support=self.least, undefined=prop.undefined)
+            self.sustained = Sustained(early)
 
     def certified(self, a: Count, b: Count, left: int) -> bool:
         """Whether the property can be reached from these counters in ``left`` decisions."""
@@ -131,7 +134,7 @@ class Certificates:
         return left if left > 0 and other.seen + left >= self.enough else 0
 
     def _reaches_one(self, way: Left, seen: int, other: Count, spare: int) -> bool:
-        first = max(seen, self.support, 1)
+        first = max(seen, self.least, 1)
         low, high = span(way.corridor, seen, first)
         return bool(way.gap < first and low <= other.accepted + spare and other.accepted <= high)
 
@@ -172,6 +175,6 @@ class Certificates:
     # Bounded rates --------------------------------------------------------------------------
 
     def _bounded(self, count: Count) -> bool:
-        first, (r, s) = max(count.seen, self.support, 1), self.upper
+        first, (r, s) = max(count.seen, self.least, 1), self.upper
         low = -(-self.p * first // self.q) - (first - count.seen)
         return self.gap < first and low <= count.accepted <= r * first // s

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.policy import Policy
-from fairshield.spec import DifferenceOfRates, Sustained
+from fairshield.spec import Sustained
 
 if TYPE_CHECKING:
     from fairshield.long.policy import LongPolicy
@@ -20,9 +20,8 @@ def solve(policy: LongPolicy, t: int, at: tuple[int, int, int, int]) -> Policy:
     from fairshield.synthesis import synthesize
 
     check, terminal = policy.next_check(t), policy.terminal
-    if check < policy.horizon:
-        assert isinstance(policy.prop, DifferenceOfRates)  # others have one check
-        terminal = Sustained(policy.prop)
+    if check < policy.horizon or isinstance(terminal, Sustained):
+        terminal = policy.certificates.sustained
     return synthesize(
         policy.prop, _ahead(policy.inputs, t, check - t), horizon=check - t,
         start=policy.start.plus(at), terminal=terminal, best_effort=True, method="exact",

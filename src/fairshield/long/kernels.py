@@ -22,6 +22,7 @@ from fairshield.long.rule import (
     GAP,
     KIND,
     LABELLED,
+    LEAST,
     ONE_SIDED,
     RATIO,
     SUPPORT,
@@ -86,7 +87,7 @@ def _pushed(kind: int, p: int, q: int, k: int, n: int, x: int, m: int, left: int
 
 @_inline
 def _bounded(rule: Ints, n: int, k: int) -> bool:
-    first = max(n, max(rule[SUPPORT], 1))
+    first = max(n, max(rule[LEAST], 1))
     low = -((-rule[P] * first) // rule[Q]) - (first - n)
     return rule[GAP] < first and low <= k and k <= rule[R] * first // rule[S]
 
@@ -121,7 +122,7 @@ def _reaches(rule: Ints, ways: Ints, n: int, m: int, x: int, left: int) -> bool:
     """Whether ``x`` of ``m`` can reach what ``n`` people of the other group leave it."""
     spare = _spare(rule, left - (rule[FEW] - n), m)
     seen = m + spare
-    first = max(seen, max(rule[SUPPORT], 1))
+    first = max(seen, max(rule[LEAST], 1))
     for i in range(len(ways)):
         low = -((-ways[i, 0] * first) // ways[i, 1]) - (first - seen)
         high = ways[i, 2] * first // ways[i, 3]
@@ -391,11 +392,6 @@ def _ladder(values: Floats, place: float, points: int) -> float:
 
 
 @_inline
-def _needs_ways(rule: Ints, n_a: int, n_b: int) -> bool:
-    return rule[KIND] == DIFFERENCE and min(n_a, n_b) < rule[FEW]
-
-
-@_inline
 def code_of(tables: Tables, saved: float, group: int) -> int:
     """How many cost levels are worth overruling: positive for accepts, negative for rejects."""
     r = 1 if saved > 0.0 else 0
@@ -422,23 +418,35 @@ def answer(
     return (code_of(tables, saved, group) << ANSWER_BITS) | found
 
 
+class Ways(NamedTuple):
+    """What a few people leave the other group: as they are, and with one more of them."""
+
+    now: Ints
+    rejected: Ints
+    accepted: Ints
+
+
 @_jit
 def decide_on(
-    tables: Tables, ranks: Ints, ways: Ints, at: Ints, left: int, groups: Any, proposed: Any,
+    tables: Tables, ranks: Ints, ways: Ways, at: Ints, left: int, groups: Any, proposed: Any,
     levels: Any, relevant: Any, accepted: Any, begin: int, end: int,
 ) -> int:  # fmt: skip
-    """Decide requests ``begin … end - 1``; stops before one that needs other ``ways``.
+    """Decide requests ``begin … end - 1``; stops where other ``ways`` are needed.
 
     ``left`` decisions are left before request ``begin``; ``at`` are the counters, start included.
+    Not for two groups of few people.
     """
     n_a, k_a, n_b, k_b = at[0], at[1], at[2], at[3]
-    rule, few = tables.rule, tables.rule[FEW]
-    i = begin
-    while i < end:
+    few = tables.rule[FEW] if tables.rule[KIND] == DIFFERENCE else 0
+    i, same = begin, True
+    while i < end and same:
         g = np.int64(groups[i])
-        if _needs_ways(rule, n_a, n_b) and ((n_b if g else n_a) < few or len(ways) == 0):
-            break
-        found = answer(tables, ways, ways, n_a, k_a, n_b, k_b, left - (i - begin), g)
+        own = (n_b if g else n_a) < few
+        if own:
+            rejected, taken = ways.rejected, ways.accepted
+        else:
+            rejected, taken = ways.now, ways.now
+        found = answer(tables, rejected, taken, n_a, k_a, n_b, k_b, left - (i - begin), g)
         code, can = found >> ANSWER_BITS, found & (CAN_REJECT | CAN_ACCEPT)
         accept = proposed[i]
         if can == CAN_ACCEPT:
@@ -452,6 +460,7 @@ def decide_on(
                 accept = not proposed[i]
         accepted[i] = accept
         if relevant[i]:
+            same = not own
             if g == 0:
                 n_a, k_a = n_a + 1, k_a + np.int64(accept)
             else:

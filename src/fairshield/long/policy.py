@@ -235,6 +235,7 @@ class LongReader:
         self._alone = policy.horizon if len(policy.due) == 1 else 0
         self._begins = self._alone - policy.endgame
         self._ways: dict[tuple[int, int], Ints] = {}
+        self._known: dict[At, bool] = {}
         self._solved: OrderedDict[tuple[int, At], Endgame] = OrderedDict()
         self._last: Endgame | None = None
         self._lock = Lock()
@@ -259,13 +260,25 @@ class LongReader:
     def _look_up_few(
         self, left: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
     ) -> tuple[bool, bool, int]:
-        certified, in_a = self._policy.certificates.certified, 1 - group
-        a, b = GroupCount(n_a + in_a, k_a), GroupCount(n_b + group, k_b)
-        can_reject = certified(a, b, left - 1)
-        a, b = GroupCount(n_a + in_a, k_a + in_a), GroupCount(n_b + group, k_b + group)
-        can_accept = certified(a, b, left - 1)
+        in_a = 1 - group
+        m_a, m_b, then = n_a + in_a, n_b + group, left - 1
+        can_reject = self._certified(m_a, k_a, m_b, k_b, then)
+        can_accept = self._certified(m_a, k_a + in_a, m_b, k_b + group, then)
         saved = self._kernels.advantage(self._tables, n_a, k_a, n_b, k_b, left, group)
         return can_reject, can_accept, self._kernels.code_of(self._tables, saved, group)
+
+    def _certified(self, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> bool:
+        """Whether counters, start included, are certified; where time plays no part, remembered."""
+        state = (n_a, k_a, n_b, k_b)
+        if not self.labelled or min(n_a, n_b) + left < self._tables.binds_from:
+            return self._policy.certificates.certified(
+                GroupCount(n_a, k_a), GroupCount(n_b, k_b), left
+            )
+        found = self._known.get(state)
+        if found is None:
+            a, b = GroupCount(n_a, k_a), GroupCount(n_b, k_b)
+            found = self._known[state] = self._policy.certificates.certified(a, b, left)
+        return found
 
     def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
         """Whether fairness is guaranteed from this state, whatever comes."""
@@ -286,18 +299,22 @@ class LongReader:
     ) -> int:
         """Decide requests ``begin … end - 1``, the first after ``t`` decisions, before an endgame.
 
-        ``at``, the counters since the start, are updated.  Stops before a request that a few
-        people of its group leave to :meth:`look_up`; returns where.
+        ``at``, the counters since the start, are updated.  Stops when a few people have become
+        one more, and at once if both groups are few, which is for :meth:`look_up`; returns where.
         """
         totals = at + np.array(self._start)
         n_a, k_a, n_b, k_b = totals.tolist()
-        ways = _NO_WAYS
-        if (n_a < self._few) != (n_b < self._few):
-            ways = self._ways_of(*((n_a, k_a) if n_a < self._few else (n_b, k_b)))
+        ways = [_NO_WAYS] * 3
+        if n_a < self._few or n_b < self._few:
+            if n_a < self._few and n_b < self._few:
+                return begin
+            seen, taken = (n_a, k_a) if n_a < self._few else (n_b, k_b)
+            after = ((seen, taken), (seen + 1, taken), (seen + 1, taken + 1))
+            ways = [self._ways_of(*count) for count in after]
         done: int = self._kernels.decide_on(
-            self._tables, self._policy.ranks, ways, totals, self._policy.next_check(t) - t,
-            requests.groups, requests.proposed, requests.levels, requests.relevant, accepted,
-            begin, end,
+            self._tables, self._policy.ranks, self._kernels.Ways(*ways), totals,
+            self._policy.next_check(t) - t, requests.groups, requests.proposed, requests.levels,
+            requests.relevant, accepted, begin, end,
         )  # fmt: skip
         at[:] = totals - np.array(self._start)
         return done

@@ -23,8 +23,10 @@ from fairshield.spec import (
 from fairshield.spec.corridors import Corridor, last_gap
 
 DIFFERENCE, RATIO, ONE_SIDED, BOUNDED = range(4)
-KIND, P, Q, R, S, SUPPORT, FEW, ENOUGH, LABELLED, ANYTIME, GAP = range(11)
+KIND, P, Q, R, S, SUPPORT, LEAST, FEW, ENOUGH, LABELLED, ANYTIME, GAP = range(12)
 """Places in :attr:`Rule.numbers`."""
+_MOST_LEAST = 40
+"""Corridors of so many people take no time to find; of hundreds they take seconds."""
 _MOST = 10**9
 """Of these, even the square is a 64-bit integer."""
 
@@ -37,10 +39,11 @@ class Rule(NamedTuple):
     numbers
         Integers by the names above: the kind; the bound ``P/Q`` (for bounded rates the lower
         one, ``R/S`` the upper one, ``GAP`` the last number of people without a rate between
-        them); ``SUPPORT`` people of each group make the property bind; a group below ``FEW`` is
-        few, and waits for the other one only if that ends with ``ENOUGH`` people; whether
-        relevance is revealed by outcomes; whether the property must in effect hold at every
-        moment (``ANYTIME``), because nobody else may come who counts for it.
+        them); ``SUPPORT`` people of each group make the property bind, and ``LEAST``, not more,
+        make certificates take it as if it did; a group below ``FEW`` is few, and waits for the
+        other one only if that ends with ``ENOUGH`` people; whether relevance is revealed by
+        outcomes; whether the property must in effect hold at every moment (``ANYTIME``), because
+        nobody else may come who counts for it.
     sides
         ``(sides, 3)``: :math:`\alpha_a, \alpha_b, \gamma`.
     largest
@@ -85,11 +88,12 @@ def rule_of(prop: Property) -> Rule:
         return _free()
     assert isinstance(prop, (DifferenceOfRates, DisparateImpact))
     p, q = prop.bound.as_integer_ratio()
-    numbers = np.zeros(11, np.int64)
+    numbers = np.zeros(12, np.int64)
     numbers[[P, Q, SUPPORT]] = p, q, prop.min_support
     if isinstance(prop, DifferenceOfRates):
-        few = max(-(-q // p), prop.min_support)
-        numbers[[KIND, FEW, ENOUGH]] = DIFFERENCE, few, -(-few * q // p)
+        least = min(prop.min_support, _MOST_LEAST)
+        few = max(-(-q // p), least)
+        numbers[[KIND, LEAST, FEW, ENOUGH]] = DIFFERENCE, least, few, -(-few * q // p)
         numbers[[LABELLED, ANYTIME]] = prop.relevant_outcome is not None
         bound = p / q
         sides = [[1.0, -1.0, bound], [-1.0, 1.0, bound]]
@@ -106,7 +110,7 @@ def rule_of(prop: Property) -> Rule:
 
 def _free() -> Rule:
     """Rates within [0, 1], on no side of which there is anything to pay."""
-    numbers = np.zeros(11, np.int64)
+    numbers = np.zeros(12, np.int64)
     numbers[[KIND, Q, R, S, ANYTIME]] = BOUNDED, 1, 1, 1, 1
     return Rule(numbers, np.empty((0, 3)), 2**61)
 
@@ -114,9 +118,9 @@ def _free() -> Rule:
 def _bounded(prop: BoundedRates) -> Rule:
     (p, q), (r, s) = prop.lower.as_integer_ratio(), prop.upper.as_integer_ratio()
     gap = last_gap(Corridor(prop.lower, prop.upper))
-    numbers = np.zeros(11, np.int64)
+    numbers = np.zeros(12, np.int64)
     numbers[[KIND, P, Q, R, S, ANYTIME]] = BOUNDED, p, q, r, s, 1
-    numbers[[SUPPORT, GAP]] = prop.min_support, int(gap)
+    numbers[[SUPPORT, LEAST, GAP]] = prop.min_support, prop.min_support, int(gap)
     numbers[LABELLED] = prop.relevant_outcome is not None
     low, high = p / q, r / s
     sides = [[1.0, 0.0, high], [-1.0, 0.0, -low], [0.0, 1.0, high], [0.0, -1.0, -low]]

@@ -310,10 +310,12 @@ def _decide_long(
             at[:] = counters + np.array(endgame.at)
             i = end
             continue
-        i = reader.decide_on(t + i, at, requests, accepted, i, min(n, check - policy.endgame - t))
-        if i < n and not policy.in_endgame(t + i):
+        end = min(n, check - policy.endgame - t)
+        done = reader.decide_on(t + i, at, requests, accepted, i, end)
+        if done == i:
             _decide_one(policy, t + i, at, requests, accepted, i)
-            i += 1
+            done += 1
+        i = done
 
 
 def _decide_one(

@@ -293,7 +293,13 @@ def _solve(
     from fairshield.synthesis import solver
 
     threads = processors() if threads is None else threads
-    solution = solver.solve(problem, record=record, threads=threads, progress=progress)
+    try:
+        solution = solver.solve(problem, record=record, threads=threads, progress=progress)
+    except MemoryError as error:
+        raise MemoryLimitError(
+            f"horizon {problem.layout.horizon} needs more memory than there is ({error}): shorten "
+            "the horizon, or use fewer cost levels"
+        ) from None
     return solution.value, solution.rows
 
 

@@ -20,9 +20,9 @@ from fairshield.spec import Property
 from fairshield.synthesis.method import check_counters
 from fairshield.synthesis.problem import make_problem
 
-_TRIED = 1_000_000
+_TRIED = 500_000
 """Decisions that are simulated where no formula says what a policy costs."""
-_LEAST_RUNS, _MOST_RUNS = 8, 400
+_LEAST_RUNS, _MOST_RUNS = 2, 400
 
 
 def default_endgame(n_levels: int, labelled: bool) -> int:
@@ -80,7 +80,10 @@ def make_long_policy(
             + ": loosen the bound, set min_support, lengthen the window, or let best_effort do "
             "what can be done"
         )
-    if certified and not policy.rule.anytime and len(policy.due) == 1:
+    if policy.endgame == horizon and len(policy.due) == 1:
+        whole = policy.reader.endgame(0, (0, 0, 0, 0)).endgame.policy
+        cost, risk = whole.expected_cost, whole.risk
+    elif certified and not policy.rule.anytime and len(policy.due) == 1:
         cost, risk = expected_from(policy, start, 0), 0.0
     else:
         cost, violated = _simulated(policy, average)
