@@ -91,59 +91,59 @@ def make_ladders(
     totals = weights.sum(axis=2)
     anytime = rule.anytime
     sides = [planned_side(side, totals, start, horizon, anytime=anytime) for side in rule.sides]
-    make = _settle if rule.anytime else _climb
     rungs = min(RUNGS, horizon) + 1
-    made = [make(side, weights, costs, rungs) for side in sides]
-    if not made:
-        return Ladders(np.empty((0, 2)), np.empty((0, rungs, 2), np.float32), np.empty(0))
-    points = max(values.shape[1] for _, values, _ in made)
-    padded = [
-        # A ladder goes on straight, so its last two points say it all.
-        np.concatenate(
-            (v, v[:, -1:] + np.arange(1, points - v.shape[1] + 1) * (v[:, -1:] - v[:, -2:-1])), 1
-        )
-        for _, v, _ in made
-    ]
-    grids = np.array([[low, _STEP * _KEPT] for low, _, _ in made])
-    return Ladders(
-        grids, np.stack(padded).astype(np.float32), np.array([rate for _, _, rate in made])
-    )
+    plans = [_plan(side, weights, costs, rungs, anytime=anytime) for side in sides]
+    kept = max((plan.points for plan in plans), default=_KEPT) // _KEPT + 1
+    values = np.empty((len(plans), rungs, kept), np.float32)
+    rates = [_climb(plan, out) for plan, out in zip(plans, values, strict=True)]
+    grids = np.array([[plan.low, _STEP * _KEPT] for plan in plans]).reshape(-1, 2)
+    return Ladders(grids, values, np.array(rates) if anytime else np.zeros(len(plans)))
 
 
-def _climb(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[float, Floats, float]:
-    """A ladder down from the end of a window: where it begins, its values."""
-    totals, sizes = weights.sum(axis=2), np.abs(side.sizes)
-    walk = _walk(side, weights, costs, drift=True)
-    moves = np.where(walk.pays, totals, 0.0).sum(axis=1)
-    noise = float((totals * walk.keep**2).sum()) * _STEP**2
-    low = -_STEP * _KEPT * math.ceil((_BELOW * math.sqrt(rungs * noise) + 5) / (_STEP * _KEPT))
-    most = max(_ABOVE * rungs * float((moves * sizes).sum()), _BELOW * math.sqrt(rungs * noise))
-    points = _KEPT * int((most + 10 - low) / (_STEP * _KEPT)) + 1
-    excess = low + _STEP * np.arange(points)
+class _Plan(NamedTuple):
+    """What a ladder is worked out from: its walk, its first excess, and its lowest rung.
+
+    ``beyond`` is infinite if there is nothing above the last point, which then is the bound.
+    """
+
+    walk: Walk
+    low: float
+    terminal: Floats
+    beyond: float
+
+    @property
+    def points(self) -> int:
+        return len(self.terminal)
+
+
+def _plan(side: Side, weights: Floats, costs: Floats, rungs: int, *, anytime: bool) -> _Plan:
+    walk = _walk(side, weights, costs, drift=not anytime)
+    if anytime:
+        return _Plan(walk, -_DEPTH, np.zeros(int(_DEPTH / _STEP) + 1), math.inf)
+    sizes, step = np.abs(side.sizes), _STEP * _KEPT
+    moves = np.where(walk.pays, walk.totals, 0.0).sum(axis=1)
+    noise = float((walk.totals * walk.keep**2).sum()) * _STEP**2
+    below = _BELOW * math.sqrt(rungs * noise)
+    low = -step * math.ceil((below + 5) / step)
+    most = max(_ABOVE * rungs * float((moves * sizes).sum()), below) + 10
+    excess = low + _STEP * np.arange(_KEPT * int((most - low) / step) + 1)
     dearest = max(costs[g].max() / sizes[g] for g in (0, 1) if sizes[g] > 0)
-    # One more element says that the ladder goes on beyond its last point.
-    values, spare = np.zeros((2, points + 1))
-    values[:points] = np.where(excess > 1e-9, _STEEP * dearest * excess, 0.0)
-    kept = np.empty((rungs, (points + _KEPT - 1) // _KEPT))
-    for m in range(rungs):
-        kept[m] = values[:points:_KEPT]
-        step_back(walk, values, spare, points)
-        values, spare = spare, values
-    return low, kept, 0.0
+    return _Plan(walk, low, np.where(excess > 1e-9, _STEEP * dearest * excess, 0.0), 0.0)
 
 
-def _settle(side: Side, weights: Floats, costs: Floats, rungs: int) -> tuple[float, Floats, float]:
-    """A ladder in which the bound holds at every moment, and the cost per decision at its top."""
-    walk = _walk(side, weights, costs, drift=False)
-    points = int(_DEPTH / _STEP) + 1
-    values, spare = np.zeros((2, points + 1))
-    values[points] = spare[points] = math.inf
-    kept = np.empty((rungs, (points + _KEPT - 1) // _KEPT))
-    for m in range(rungs):
-        kept[m] = values[:points:_KEPT]
-        step_back(walk, values, spare, points)
+def _climb(plan: _Plan, out: NDArray[np.float32]) -> float:
+    """Fill the rungs of a ladder, lowest first; returns the cost per decision at its top."""
+    points, kept = plan.points, plan.points // _KEPT + 1
+    values, spare = np.full((2, points + 1), plan.beyond)
+    values[:points] = plan.terminal
+    # A ladder goes on straight, so its last two points say what lies beyond them.
+    more = np.arange(1, out.shape[1] - kept + 1)
+    for rung in out:
+        rung[:kept] = values[:points:_KEPT]
+        rung[kept:] = rung[kept - 1] + more * (rung[kept - 1] - rung[kept - 2])
+        step_back(plan.walk, values, spare, points)
         values, spare = spare, values
-    return -_DEPTH, kept, max(float(values[points - 1] - spare[points - 1]), 0.0)
+    return max(float(values[points - 1] - spare[points - 1]), 0.0)
 
 
 def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
