@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 At = tuple[int, int, int, int]
 
-_KEPT = 64
-"""Endgames that are remembered, one for each window near its end."""
+_KEPT_BYTES, _KEPT_STATES = 256_000_000, 10_000
+"""Of endgames, one for each window near its end; and of certified counters of a few people."""
 _NO_WAYS = np.empty((0, 5), np.int64)
 _NEVER = 1 << 60
 """More people than there are."""
@@ -238,6 +238,7 @@ class LongReader:
         self._known: dict[At, bool] = {}
         self._solved: OrderedDict[tuple[int, At], Endgame] = OrderedDict()
         self._last: Endgame | None = None
+        self._held = 0
         self._lock = Lock()
 
     def look_up(
@@ -276,6 +277,8 @@ class LongReader:
             )
         found = self._known.get(state)
         if found is None:
+            if len(self._known) >= _KEPT_STATES:
+                self._known.clear()
             a, b = GroupCount(n_a, k_a), GroupCount(n_b, k_b)
             found = self._known[state] = self._policy.certificates.certified(a, b, left)
         return found
@@ -346,9 +349,16 @@ class LongReader:
         for endgame in known:
             local = endgame.local(t, at)
             if local is not None:
-                self._last = endgame
+                self._use(endgame)
                 return InEndgame(endgame, local)
         return None
+
+    def _use(self, endgame: Endgame) -> None:
+        """Those used longest ago are the first to go."""
+        self._last, key = endgame, (endgame.begun, endgame.at)
+        with self._lock:
+            if key in self._solved:
+                self._solved.move_to_end(key)
 
     def endgame(self, t: int, at: At) -> InEndgame:
         """The endgame that decides here; solved if need be, which takes some milliseconds."""
@@ -360,7 +370,10 @@ class LongReader:
         solution = solve(self._policy, t, at)
         made = self._last = Endgame(t, at, solution, solution.horizon, self.labelled)
         with self._lock:
+            if (t, at) not in self._solved:
+                self._held += solution.nbytes
             self._solved[t, at] = made
-            while len(self._solved) > _KEPT:
-                self._solved.popitem(last=False)
+            while self._held > _KEPT_BYTES and len(self._solved) > 1:
+                _, oldest = self._solved.popitem(last=False)
+                self._held -= oldest.policy.nbytes
         return InEndgame(made, (0, 0, 0, 0, 0))
