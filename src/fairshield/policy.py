@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ class Policy:
     expected_cost
         Of one window and what was planned further, if the input model is right.
     least_cost
-        The same without ``spread``: what the cheapest fair shield costs.
+        The same without ``spread``: what the cheapest fair shield costs.  Of a long policy both
+        are one estimate.
     edges
         ``(K,)``: upper edge of each cost level.
     ranks
@@ -55,7 +56,7 @@ class Policy:
         Why the policy was made by the method it was made by.
     """
 
-    method: ClassVar[str] = "exact"
+    method: ClassVar[Literal["exact", "long"]] = "exact"
     """``exact``: a table of all decisions; ``long``: see :mod:`fairshield.long`."""
     _methods: ClassVar[dict[str, type[Policy]]] = {}
 

@@ -153,6 +153,10 @@ class RowReader:
         start = self._dense_start(row)
         return start is None or self._codes[start + k - lo] != self._dead
 
+    def stays(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+        """Whether it still can be if the next decision leaves the counters as they are."""
+        return self.feasible(t + 1, n_a, k_a, n_b, k_b)
+
     def code(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
         """Cost levels worth overruling: ``+`` accepts, ``-`` rejects; 0 if not feasible."""
         row, k = self._layout.place(t, n_a, k_a, n_b, k_b)

@@ -40,8 +40,6 @@ _inline = inlined(**NO_ALLOCATION)
 
 CAN_REJECT, CAN_ACCEPT, ANSWER_BITS = 1, 2, 2
 """An answer is a code, shifted, and these two bits."""
-FEWS = 1 << 60
-"""Stands for an answer that needs the corridors of a few people."""
 _NEGLIGIBLE = 1e-14
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
@@ -233,11 +231,6 @@ def _value_at(values: Any, place: float) -> float:
     """Linear interpolation; beyond its ends a ladder goes on straight."""
     i = min(max(np.int64(math.floor(place)), 0), len(values) - 2)
     return values[i] + (place - i) * (values[i + 1] - values[i])
-
-
-@_inline
-def _sign(x: float) -> float:
-    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
 
 
 @_jit

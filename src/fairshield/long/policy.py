@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import GroupCount
 from fairshield.long.certificates import Certificates
-from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of
+from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, unsupported
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Sustained
@@ -31,6 +31,7 @@ At = tuple[int, int, int, int]
 _KEPT_BYTES, _KEPT_STATES = 256_000_000, 10_000
 """Of endgames, one for each window near its end; and of certified counters of a few people."""
 _NO_WAYS = np.empty((0, 5), np.int64)
+MOST_DECISIONS = 10**15
 _NEVER = 1 << 60
 """More people than there are."""
 
@@ -106,7 +107,7 @@ class LongPolicy(Policy):
         when they begin.
     """
 
-    method: ClassVar[str] = "long"
+    method: ClassVar[Literal["exact", "long"]] = "long"
 
     rows: RowTable = field(default_factory=no_rows)
     weights: NDArray[np.float64]
@@ -199,6 +200,11 @@ class LongPolicy(Policy):
 
     def check(self) -> None:
         """Refuse arrays that do not fit the property, the cost levels or each other."""
+        against = unsupported(self.prop)
+        if against is None and len(self.due) > 1 and self.certificates.sustained is None:
+            against = f"{self.prop} has no certificate that goes on after a checkpoint"
+        if against is not None:
+            raise broken(against)
         levels, sides = len(self.edges), len(self.rule.sides)
         cells = (2, 2, levels)
         for name, array, shape in (
@@ -215,7 +221,7 @@ class LongPolicy(Policy):
             raise broken(f"ladder_values has shape {values.shape}, for {sides} sides")
         if not (self.ladders.grids[:, 1] > 0).all() or np.isnan(values).any():
             raise broken("a ladder has points out of order, or values that are not numbers")
-        if not 0 <= self.endgame <= self.horizon or self.ranks.min() < 0:
+        if not 0 <= self.endgame <= self.horizon <= MOST_DECISIONS or self.ranks.min() < 0:
             raise broken(f"an endgame of {self.endgame} in a window of {self.horizon}")
 
 
@@ -231,6 +237,9 @@ class LongReader:
         self._start = m_a, l_a, m_b, l_b
         numbers = policy.rule.numbers
         self._few = int(numbers[FEW]) if numbers[KIND] == DIFFERENCE else 0
+        if m_a + m_b + policy.horizon > policy.rule.largest:
+            # Beyond 64 bits every certificate is for integers of any size.
+            self._few = _NEVER
         # With one check it is plain where its endgame begins.
         self._alone = policy.horizon if len(policy.due) == 1 else 0
         self._begins = self._alone - policy.endgame
@@ -253,10 +262,10 @@ class LongReader:
         left = (self._alone or self._policy.next_check(t)) - t
         if n_a < self._few or n_b < self._few:
             return self._look_up_few(left, n_a, k_a, n_b, k_b, group)
-        found = self._kernels.answer(
-            self._tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group
-        )
-        return found & 1 == 1, found & 2 == 2, found >> 2
+        kernels = self._kernels
+        found = kernels.answer(self._tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group)
+        can_reject, can_accept = found & kernels.CAN_REJECT > 0, found & kernels.CAN_ACCEPT > 0
+        return can_reject, can_accept, found >> kernels.ANSWER_BITS
 
     def _look_up_few(
         self, left: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
@@ -270,16 +279,13 @@ class LongReader:
 
     def _certified(self, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> bool:
         """Whether counters, start included, are certified; where time plays no part, remembered."""
-        state = (n_a, k_a, n_b, k_b)
+        state, a, b = (n_a, k_a, n_b, k_b), GroupCount(n_a, k_a), GroupCount(n_b, k_b)
         if not self.labelled or min(n_a, n_b) + left < self._tables.binds_from:
-            return self._policy.certificates.certified(
-                GroupCount(n_a, k_a), GroupCount(n_b, k_b), left
-            )
+            return self._policy.certificates.certified(a, b, left)
         found = self._known.get(state)
         if found is None:
             if len(self._known) >= _KEPT_STATES:
                 self._known.clear()
-            a, b = GroupCount(n_a, k_a), GroupCount(n_b, k_b)
             found = self._known[state] = self._policy.certificates.certified(a, b, left)
         return found
 
@@ -294,6 +300,15 @@ class LongReader:
             endgame, local = self.endgame(t, at)
             return endgame.policy.reader.feasible(*local)
         return policy.certified(t, at)
+
+    def stays(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+        """Whether it still is if the next decision leaves the counters as they are."""
+        if not self._policy.in_endgame(t):
+            m_a, l_a, m_b, l_b = self._start
+            left = self._policy.next_check(t) - t - 1
+            return self._certified(n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b, left)
+        endgame, (steps, *local) = self.endgame(t, (n_a, k_a, n_b, k_b))
+        return endgame.policy.reader.feasible(steps + 1, *local)
 
     # Many decisions -------------------------------------------------------------------------
 
@@ -342,13 +357,13 @@ class LongReader:
         last = self._last
         if last is not None:
             local = last.local(t, at)
-            if local is not None:
+            if local is not None and _answers(last, local):
                 return InEndgame(last, local)
         with self._lock:
             known = list(self._solved.values())
         for endgame in known:
             local = endgame.local(t, at)
-            if local is not None:
+            if local is not None and _answers(endgame, local):
                 self._use(endgame)
                 return InEndgame(endgame, local)
         return None
@@ -377,3 +392,11 @@ class LongReader:
                 _, oldest = self._solved.popitem(last=False)
                 self._held -= oldest.policy.nbytes
         return InEndgame(made, (0, 0, 0, 0, 0))
+
+
+def _answers(endgame: Endgame, local: tuple[int, int, int, int, int]) -> bool:
+    """Whether an endgame knows what to do here: the best, or at least what is least risky.
+
+    So that what is decided depends on the counters alone, and not on what was solved before.
+    """
+    return endgame.policy.salvage is not None or endgame.policy.reader.feasible(*local)

@@ -39,15 +39,15 @@ class Rule(NamedTuple):
     numbers
         Integers by the names above: the kind; the bound ``P/Q`` (for bounded rates the lower
         one, ``R/S`` the upper one, ``GAP`` the last number of people without a rate between
-        them); ``SUPPORT`` people of each group make the property bind, and ``LEAST``, not more,
-        make certificates take it as if it did; a group below ``FEW`` is few, and waits for the
+        them); the property binds from ``SUPPORT`` people of each group on, certificates as
+        if it did from ``LEAST``; a group below ``FEW`` is few, and waits for the
         other one only if that ends with ``ENOUGH`` people; whether relevance is revealed by
         outcomes; whether the property must in effect hold at every moment (``ANYTIME``), because
         nobody else may come who counts for it.
     sides
         ``(sides, 3)``: :math:`\alpha_a, \alpha_b, \gamma`.
     largest
-        Counters up to this size are compared without overflow.
+        Counters up to this size are compared in 64 bits.
     """
 
     numbers: NDArray[np.int64]

@@ -27,7 +27,8 @@ class Why(Enum):
     LOST = "lost"
     """Fairness cannot be guaranteed from these counters, whatever is decided.
 
-    A policy made with ``best_effort`` takes the least risky decision, any other keeps the proposal.
+    A policy made with ``best_effort`` takes the least risky decision, any other keeps the proposal;
+    a long policy, before its endgame, corrects by its prices.
     """
     HUMAN = "human"
     """A person decided otherwise than advised."""
@@ -113,7 +114,7 @@ def verdict(
     else:
         accepted, why = can_accept, _FORCED
     # A person who turns out irrelevant leaves the counters as they are.
-    if reader.labelled and not reader.feasible(t + 1, n_a, k_a, n_b, k_b):
+    if reader.labelled and not reader.stays(t, n_a, k_a, n_b, k_b):
         why = LOST
     return accepted, why
 

@@ -94,7 +94,7 @@ def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
         condition = f"promises fairness under a condition only ({policy.theorem or 'no theorem'})"
         tables = policy.tables
         return condition if tables is None else f"{verified(tables, progress)}; {condition}"
-    if policy.salvage is not None:
+    if policy.risk:
         _check_made_anew(policy)
         return f"best effort: violated with probability {policy.risk:.3g}, if the input model holds"
     return _kept(verify(policy, progress=progress))
@@ -114,7 +114,8 @@ def _check_made_anew(policy: Policy) -> None:
     again = synthesize(
         policy.prop, policy.inputs, horizon=policy.horizon, start=policy.start,
         checkpoints=policy.checkpoints, further=policy.further, terminal=policy.terminal,
-        spread=policy.spread, best_effort=True,
+        spread=policy.spread, best_effort=True, method=policy.method,
+        endgame=getattr(policy, "endgame", None),
     )  # fmt: skip
     _, ours = again.to_artifact()
     _, theirs = policy.to_artifact()

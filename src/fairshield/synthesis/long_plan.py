@@ -6,18 +6,18 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, is_whole
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long.kernels import expected
-from fairshield.long.policy import LongPolicy
+from fairshield.long.policy import MOST_DECISIONS, LongPolicy
 from fairshield.long.prices import make_ladders
 from fairshield.long.rule import rule_of
 from fairshield.runtime.compiled import Requests, decide_batch
 from fairshield.spec import Property
-from fairshield.synthesis.method import check_counters
 from fairshield.synthesis.problem import make_problem
 
 _TRIED = 500_000
@@ -45,8 +45,10 @@ def make_long_policy(
     reason: str,
 ) -> LongPolicy:
     """A policy that is fair on every input sequence, and cheap if the input model is right."""
-    seen = sum(count.seen for count in start.values())
-    check_counters(prop, seen, horizon)
+    if horizon > MOST_DECISIONS:
+        raise InvalidValueError(
+            f"a window has at most {MOST_DECISIONS} decisions, got {horizon}: shorten the window"
+        )
     average = inputs.average(horizon)
     problem = make_problem(prop, average, 1, start, ())
     weights, costs = problem.sorted_weights[0], problem.sorted_costs[0]
@@ -103,7 +105,7 @@ def _checked_endgame(endgame: int, horizon: int, default: bool) -> int:
 
 
 def expected_from(policy: LongPolicy, counts: Counts, decided: int) -> float:
-    """What the decisions left are expected to cost, roughly, from certified counters."""
+    """What the decisions up to the next check are expected to cost, roughly."""
     left = policy.next_check(decided) - decided
     if policy.rule.anytime:
         return float(policy.ladders.rates.sum()) * left
@@ -112,7 +114,7 @@ def expected_from(policy: LongPolicy, counts: Counts, decided: int) -> float:
 
 
 def _simulated(policy: LongPolicy, inputs: InputModel) -> tuple[float, float]:
-    """Mean cost of some windows, and the share of them that end unfair, without endgames."""
+    """Mean cost of some windows, and an estimate above 0 of the share that is unfair at a check."""
     plain = replace(policy, endgame=0)
     rng, horizon = np.random.default_rng(0), policy.horizon
     table = inputs.table(1)
@@ -129,7 +131,18 @@ def _simulated(policy: LongPolicy, inputs: InputModel) -> tuple[float, float]:
             group.astype(np.int8), proposed, level.astype(np.int32), costs,
             rng.random(horizon) < relevance.reshape(-1)[cells],
         )  # fmt: skip
-        accepted, at = decide_batch(plain, 0, (0, 0, 0, 0), requests)
+        accepted, _ = decide_batch(plain, 0, (0, 0, 0, 0), requests)
         paid += float(costs[accepted != proposed].sum())
-        unfair += not policy.prop.holds(policy.start.plus(at))
-    return paid / runs, unfair / runs
+        unfair += not _fair(policy, requests, accepted)
+    return paid / runs, (unfair + 1) / (runs + 1)
+
+
+def _fair(policy: LongPolicy, requests: Requests, accepted: NDArray[np.bool_]) -> bool:
+    """Whether the property held at every check."""
+    for check in policy.due:
+        counted = requests.relevant[:check]
+        mine = [counted & (requests.groups[:check] == g) for g in (0, 1)]
+        gained = tuple(int(x.sum()) for m in mine for x in (m, m & accepted[:check]))
+        if not policy.prop.holds(policy.start.plus(gained)):
+            return False
+    return True

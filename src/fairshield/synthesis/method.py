@@ -7,7 +7,7 @@ from typing import Literal
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
-from fairshield.long.rule import rule_of, unsupported
+from fairshield.long.rule import unsupported
 from fairshield.spec import DifferenceOfRates, Property, Sustained
 
 Method = Literal["auto", "exact", "long"]
@@ -60,14 +60,3 @@ def obstacle_of(
     if terminal is not None and terminal != prop and not kept:
         return f"{terminal} must hold at the end, which has no certificate"
     return None
-
-
-def check_counters(prop: Property, seen: int, planned: int) -> None:
-    """Refuse counters that compiled certificates cannot compare."""
-    largest = rule_of(prop).largest
-    if seen + planned > largest:
-        raise InvalidValueError(
-            f"{seen} people before the window and {planned} decisions: certificates of {prop} are "
-            f"compared in 64 bits up to {largest} people; shorten the window, begin the counters "
-            "anew, or round the bound to a simpler fraction"
-        )

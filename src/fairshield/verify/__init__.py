@@ -1,4 +1,4 @@
-"""Whether a policy keeps its promise: every state it can reach is looked at.
+"""Whether a policy keeps its promise: every state it can reach is looked at, if it has a table.
 
 The verifier knows nothing of how policies are made.  It takes the decision rule as deployed
 (:mod:`fairshield.runtime.compiled`), lets every group, proposal, cost and outcome come at every
@@ -72,10 +72,10 @@ class Verification:
     def __str__(self) -> str:
         looked = f"{self.states:,} states, {self.transitions:,} transitions"
         if self.counterexample is None and self.windows is not None:
-            return (
-                f"no violation in {self.windows} hard windows ({self.transitions:,} decisions); "
-                "all others are covered by theorem"
-            )
+            tried = f"no violation in {self.windows} hard windows ({self.transitions:,} decisions)"
+            if not self.holds:
+                return f"nothing is guaranteed, as the start has no certificate; {tried}"
+            return f"{tried}; all others are covered by theorem"
         if self.counterexample is None and self.periods is not None:
             return f"no violation in {self.periods} period(s): {looked}"
         if self.counterexample is None:
@@ -142,7 +142,8 @@ def _verify_long(policy: LongPolicy, progress: Progress | None) -> Verification:
             return Verification(False, decisions, decisions, example, windows=tried)
         if progress is not None:
             progress(tried / HARD_WINDOWS)
-    return Verification(True, decisions, decisions, windows=HARD_WINDOWS)
+    certified = policy.guarantees(policy.start, 0)
+    return Verification(certified, decisions, decisions, windows=HARD_WINDOWS)
 
 
 def _check_window(policy: Policy) -> None:

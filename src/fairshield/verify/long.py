@@ -40,9 +40,10 @@ class Trial:
     def violation(self) -> Counterexample | None:
         """The window up to the first check at which the property does not hold."""
         for check in self.policy.due:
-            counts = self._counts(check)
-            if not self.policy.prop.holds(counts):
-                prop = self.policy.prop
+            counts, prop = self._counts(check), self.policy.prop
+            if check == self.policy.horizon and self.policy.terminal is not None:
+                prop = self.policy.terminal
+            if not prop.holds(counts):
                 decisions = tuple(self._decision(i) for i in range(check))
                 return Counterexample(decisions, counts, prop.bias_of(counts), prop.limit)
         return None
