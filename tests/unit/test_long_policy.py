@@ -517,3 +517,38 @@ def test_a_period_that_ends_before_the_property_binds_can_be_followed(endgame: i
     for group, proposed in [("b", True)] * 89 + [("a", False)] * 11:
         assert shield.decide(group, proposed=proposed).guaranteed
     assert sustained.holds(shield.counts)
+
+
+# What is not guaranteed ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "options"),
+    [
+        (counts_of(2, 1, 98, 49), {"horizon": 3000}),
+        (counts_of(200, 150, 200, 100), {"horizon": 2000, "checkpoints": (5,)}),
+        (counts_of(9, 4, 9, 5), {"horizon": 90, "endgame": 20}),
+    ],
+)
+def test_a_policy_that_guarantees_nothing_never_says_it_does(
+    start: fs.Counts, options: dict[str, Any]
+) -> None:
+    bound = "0.05" if options["horizon"] == 3000 else "0.1"
+    policy = fs.synthesize(
+        fs.DemographicParity(bound), EVEN, start=start, method="long", best_effort=True, **options
+    )
+    assert policy.risk > 0
+    assert not policy.guarantees(start, 0)
+    found = fs.verify(policy)
+    assert not found
+    assert "theorem" not in str(found)
+
+
+def test_in_an_endgame_the_counters_alone_decide() -> None:
+    """Also where nothing is guaranteed any more, whatever was solved before."""
+    warm, cold = (long_policy(PARITY, EVEN, 830, endgame=40) for _ in range(2))
+    warm.reader.endgame(790, (390, 200, 400, 200))
+    for n in range(10):
+        here = (395 + n, 300, 405 - n, 100)
+        for group in (0, 1):
+            assert warm.reader.look_up(800, *here, group) == cold.reader.look_up(800, *here, group)
