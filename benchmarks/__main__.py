@@ -20,7 +20,7 @@ import numpy as np
 import fairshield as fs
 from benchmarks import cuda
 from benchmarks.experiments import reproduction, simulated_runs
-from benchmarks.long import exact_values, long_against_exact, long_windows
+from benchmarks.long import exact_values, long_against_exact, long_anytime, long_windows
 from benchmarks.measure import (
     HERE,
     TEN_LEVELS,
@@ -226,6 +226,7 @@ SECTIONS = (
     exact_values,
     long_windows,
     long_against_exact,
+    long_anytime,
     start_up,
     durable_decisions,
     postgres_decisions,

@@ -15,11 +15,13 @@ import fairshield as fs
 from benchmarks.measure import Figure, best_of, in_new_process
 from fairshield.long import LongPolicy
 from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.simulate import simulate
 from fairshield.synthesis import least_cost
 
 DP = fs.DemographicParity("0.1")
 GAPS = (0.285, 0.14, 0.04)
 SHARE = 0.325
+QUALIFIED = (0.5, 0.6)
 RUNS = 2000
 MILLION = 10**6
 
@@ -38,6 +40,13 @@ def biased(gap: float, *, levels: int = 1) -> fs.InputModel:
                 cost = 1.0 if levels == 1 else 0.5 * (i + 0.5) / levels
                 table[group, proposed, cost] = share * chance * float(weight)
     return fs.InputModel.from_table(table)
+
+
+def with_outcomes(inputs: fs.InputModel, qualified: tuple[float, float]) -> fs.InputModel:
+    """The same requests, of which so many of each group are of people who count."""
+    outcomes = np.empty_like(inputs.probs)
+    outcomes[0], outcomes[1] = qualified
+    return fs.InputModel(inputs.groups, inputs.levels, inputs.probs, outcomes, inputs.edges)
 
 
 class Estimate(NamedTuple):
@@ -105,6 +114,35 @@ def long_against_exact() -> Iterator[Figure]:
                     "≤ 1.03×",
                     ratio <= 1.03,
                     f"exact {exact:.4g}; {runs} windows",
+                )
+
+
+def long_anytime() -> Iterator[Figure]:
+    """The same for properties that must hold at every moment, by simulation."""
+    cases: tuple[tuple[str, fs.Property, int], ...] = (
+        ("EqOpp", fs.EqualOpportunity("0.1"), 150),
+        ("EqOpp from 20 people on", fs.EqualOpportunity("0.1", min_support=20), 150),
+        ("rates in [0.4, 0.6]", fs.BoundedRates("0.4", "0.6"), 300),
+    )
+    for name, prop, horizon in cases:
+        for levels in (1, 10):
+            for gap in GAPS:
+                inputs = biased(gap, levels=levels)
+                if prop.relevant_outcome is not None:
+                    inputs = with_outcomes(inputs, QUALIFIED)
+                start = fs.Counts.zero(inputs.groups)
+                exact = least_cost(prop, inputs, horizon=horizon, start=start)
+                policy = fs.synthesize(prop, inputs, horizon=horizon, method="long", endgame=20)
+                rng = np.random.default_rng(horizon)
+                found = simulate(policy, n_windows=RUNS // 2, rng=rng)
+                ratio, error = found.mean_cost / exact, found.cost_error / exact
+                costs = "cost 1" if levels == 1 else f"{levels} costs"
+                yield Figure(
+                    f"long against exact, {name}, T = {horizon}, gap {gap}, {costs}",
+                    f"{ratio:.3f} ± {error:.3f}× ({found.mean_cost:.4g})",
+                    "≤ 1.1×",
+                    ratio <= 1.1 and found.unfair_windows == 0,
+                    f"exact {exact:.4g}; {RUNS // 2} windows",
                 )
 
 

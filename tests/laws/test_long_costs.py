@@ -30,8 +30,9 @@ def test_the_expected_cost_is_within_a_seventh_of_the_least(inputs: fs.InputMode
     assert policy.expected_cost == pytest.approx(exact.expected_cost, rel=0.15)
 
 
-def test_where_outcomes_count_the_mean_cost_is_near_the_least() -> None:
-    prop = fs.EqualOpportunity("0.3")
+@pytest.mark.parametrize("min_support", [0, 8])
+def test_where_outcomes_count_the_mean_cost_is_near_the_least(min_support: int) -> None:
+    prop = fs.EqualOpportunity("0.3", min_support=min_support)
     inputs = fs.InputModel(
         BIASED.groups, BIASED.levels, BIASED.probs, np.full(BIASED.probs.shape, 0.6)
     )
@@ -39,7 +40,7 @@ def test_where_outcomes_count_the_mean_cost_is_near_the_least() -> None:
     policy = long_policy(prop, inputs, 40, endgame=12)
     seen = simulate(policy, n_windows=400, rng=np.random.default_rng(1))
     assert seen.unfair_windows == 0
-    assert seen.mean_cost <= 1.15 * exact.expected_cost
+    assert seen.mean_cost <= 1.05 * exact.expected_cost + 4 * seen.cost_error
     assert seen.mean_cost >= exact.expected_cost - 4 * seen.cost_error
 
 

@@ -185,6 +185,19 @@ DAMAGE: dict[str, Any] = {
 }
 
 
+DAMAGE_NOW: dict[str, Any] = {
+    "ladder_holding": lambda a: a[:, :1],
+    "opening": lambda a: a + 100,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE_NOW)
+def test_damaged_prices_of_every_moment_are_refused(name: str) -> None:
+    data, arrays = long_policy(fs.BoundedRates("0.3", "0.7"), SKEWED, 200).to_artifact()
+    with pytest.raises(fs.ArtifactError):
+        fs.Policy.from_artifact(data, arrays | {name: DAMAGE_NOW[name](arrays[name])})
+
+
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_arrays_are_refused(name: str) -> None:
     data, arrays = policy_for(150, 20).to_artifact()

@@ -45,6 +45,8 @@ _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 OVER_CAPACITY = 3.0
 """A correction beyond everybody who can be overruled costs this many times the dearest one."""
+_OPENED = 1 << 14
+"""More people than any opening has; places of so many would not fit 64 bits for long."""
 
 
 class Tables(NamedTuple):
@@ -63,6 +65,10 @@ class Tables(NamedTuple):
     totals: Floats
     """``weights`` of all levels together."""
     ladder: NDArray[np.float32]
+    holding: NDArray[np.float32]
+    """Both by side, decisions and excess, see :class:`fairshield.long.policy.Ladders`."""
+    opening: NDArray[np.int16]
+    """Codes by :func:`place_of` and group, of the first people only."""
 
 
 # Certificates -------------------------------------------------------------------------------
@@ -282,32 +288,69 @@ def _advantage_now(
     tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, group: int
 ) -> float:
     """The same where the property must hold at every moment."""
-    if group:
-        n_b += 1
-    else:
-        n_a += 1
-    if min(n_a, n_b) < max(tables.rule[SUPPORT], 1):
-        return 0.0
-    saved = 0.0
+    in_a = 1 - group
+    m_a, m_b = n_a + in_a, n_b + group
+    accepted = outlook(tables, m_a, k_a + in_a, m_b, k_b + group, left - 1)
+    return accepted - outlook(tables, m_a, k_a, m_b, k_b, left - 1)
+
+
+@_inline
+def outlook(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
+    """Expected cost of the decisions left, where the property must hold at every moment."""
+    if min(n_a, n_b) < max(tables.rule[LEAST], 1):
+        return _until_support(tables, n_a, k_a, n_b, k_b, left)
+    rung = min(left, tables.holding.shape[1] - 1)
+    total = 0.0
     for side in range(len(tables.sides)):
-        to_a, to_b, limit, low, step = tables.sides[side]
+        to_a, to_b, limit, _, step = tables.sides[side]
         unit = max(abs(to_a) / n_a, abs(to_b) / n_b)
-        rejected = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
-        size = (to_b / n_b if group else to_a / n_a) / unit
-        values = tables.ladder[side, min(left, tables.ladder.shape[1]) - 1]
-        saved += _value_at(values, (min(rejected + size, 0.0) - low) / step)
-        saved -= _value_at(values, (min(rejected, 0.0) - low) / step)
-    return saved
+        excess = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
+        values = tables.holding[side, rung]
+        total += _value_at(values, len(values) - 1 + min(excess, 0.0) / step)
+    return total
+
+
+@_jit
+def _until_support(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
+    """Expected cost of being fair once both groups have enough people, if that ever comes."""
+    support, totals = max(tables.rule[LEAST], 1), tables.totals
+    chance_a, wait_a = _arrival(support - n_a, totals[0, 0] + totals[0, 1], left)
+    chance_b, wait_b = _arrival(support - n_b, totals[1, 0] + totals[1, 1], left)
+    chance = chance_a * chance_b
+    if chance < _NEGLIGIBLE:
+        return 0.0
+    return chance * _at_end(tables, n_a, k_a, n_b, k_b, max(wait_a, wait_b))
+
+
+@_inline
+def _arrival(needed: int, share: float, left: int) -> tuple[float, int]:
+    """Probability that so many people of a group come, and in how many decisions."""
+    if needed <= 0:
+        return 1.0, 0
+    mean = left * share
+    if mean <= 0.0:
+        return 0.0, left
+    chance = _tail((needed - 0.5 - mean) / math.sqrt(mean * (1.0 - share) + _NEGLIGIBLE))
+    return chance, np.int64(min(math.ceil(needed / share), left))
 
 
 @_jit
 def expected(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
     """Expected cost of the decisions left, where only the end of the window counts."""
     totals = tables.totals
-    share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
-    final_a, final_b = n_a + left * share_a, n_b + left * share_b
+    final_a = n_a + left * (totals[0, 0] + totals[0, 1])
+    final_b = n_b + left * (totals[1, 0] + totals[1, 1])
     if min(final_a, final_b) < max(1e-6, 0.999 * tables.rule[SUPPORT]):
         return 0.0
+    return _at_end(tables, n_a, k_a, n_b, k_b, left)
+
+
+@_inline
+def _at_end(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
+    """Expected cost of being fair after the decisions left."""
+    totals = tables.totals
+    final_a = n_a + left * (totals[0, 0] + totals[0, 1])
+    final_b = n_b + left * (totals[1, 0] + totals[1, 1])
     rate_a = (k_a + left * totals[0, 1]) / final_a
     rate_b = (k_b + left * totals[1, 1]) / final_b
     total = 0.0
@@ -324,6 +367,89 @@ def expected(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) 
     return total
 
 
+@_inline
+def code_of(tables: Tables, saved: float, group: int) -> int:
+    """How many cost levels are worth overruling: positive for accepts, negative for rejects."""
+    r = 1 if saved > 0.0 else 0
+    worth, count = abs(saved) - tables.tie, 0
+    costs = tables.costs[group, r]
+    while count < len(costs) and costs[count] < worth:
+        count += 1
+    return count if saved > 0.0 else -count
+
+
+# Openings -----------------------------------------------------------------------------------
+
+
+@_inline
+def place_of(n_a: int, k_a: int, n_b: int, k_b: int) -> int:
+    """Number of counters before these, by people seen, then people of a, then acceptances."""
+    n = n_a + n_b
+    before = n * (n + 1) * (n + 2) * (n + 3) // 24
+    return before + n_a * (n_a + 1) * (3 * n + 5 - 2 * n_a) // 6 + k_a * (n_b + 1) + k_b
+
+
+@_inline
+def _holds(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    """Whether the property holds, as far as prices need to know."""
+    if min(n_a, n_b) < max(tables.rule[LEAST], 1):
+        return True
+    for side in range(len(tables.sides)):
+        to_a, to_b, limit, _, _ = tables.sides[side]
+        if to_a * k_a / n_a + to_b * k_b / n_b > limit + 1e-9:
+            return False
+    return True
+
+
+@_jit
+def close_opening(tables: Tables, people: int, left: int, values: Floats) -> None:
+    """Expected costs after ``people`` have been seen, from the ladders."""
+    first = place_of(0, 0, people, 0)
+    for n_a in range(people + 1):
+        n_b = people - n_a
+        for k_a in range(n_a + 1):
+            for k_b in range(n_b + 1):
+                value = math.inf
+                if _holds(tables, n_a, k_a, n_b, k_b):
+                    value = outlook(tables, n_a, k_a, n_b, k_b, left)
+                values[place_of(n_a, k_a, n_b, k_b) - first] = value
+
+
+@_jit
+def open_before(tables: Tables, people: int, after: Floats, before: Floats, codes: Any) -> None:
+    """Expected costs and codes with ``people`` seen, from the costs with one more."""
+    first, then = place_of(0, 0, people, 0), place_of(0, 0, people + 1, 0)
+    totals = tables.totals
+    counted = totals[0, 0] + totals[0, 1] + totals[1, 0] + totals[1, 1]
+    for n_a in range(people + 1):
+        n_b = people - n_a
+        for k_a in range(n_a + 1):
+            for k_b in range(n_b + 1):
+                place, value = place_of(n_a, k_a, n_b, k_b), 0.0
+                for g in range(2):
+                    m_a, m_b = n_a + 1 - g, n_b + g
+                    reject = after[place_of(m_a, k_a, m_b, k_b) - then]
+                    accept = after[place_of(m_a, k_a + 1 - g, m_b, k_b + g) - then]
+                    value += _cost_of(tables, g, 0, reject, accept)
+                    value += _cost_of(tables, g, 1, accept, reject)
+                    if reject < math.inf or accept < math.inf:
+                        codes[place, g] = code_of(tables, accept - reject, g)
+                if not _holds(tables, n_a, k_a, n_b, k_b):
+                    value = math.inf
+                before[place - first] = value / counted
+
+
+@_inline
+def _cost_of(tables: Tables, g: int, r: int, kept: float, flipped: float) -> float:
+    """What the requests of a group with one proposal are expected to cost, by their chance."""
+    weight, costs = tables.weights[g, r], tables.costs[g, r]
+    value = tables.totals[g, r] * min(kept, flipped) if tables.totals[g, r] > 0.0 else 0.0
+    if flipped < kept:
+        for level in range(len(costs)):
+            value += weight[level] * min(kept - flipped, costs[level])
+    return value
+
+
 # Ladders ------------------------------------------------------------------------------------
 
 
@@ -338,6 +464,8 @@ class Walk(NamedTuple):
     totals: Floats
     pays: NDArray[np.bool_]
     """Which proposals, if overruled, lessen the excess."""
+    idle: float
+    """Chance of a request that does not count."""
 
 
 @_jit
@@ -363,7 +491,7 @@ def step_back(walk: Walk, after: Floats, before: Floats, points: int) -> None:
                     if gain <= 0.0:
                         break
                     value -= walk.weights[g, r, level] * gain
-        before[i] = value
+        before[i] = value + walk.idle * after[i]
 
 
 @_inline
@@ -384,15 +512,14 @@ def _ladder(values: Floats, place: float, points: int) -> float:
 # Decisions ----------------------------------------------------------------------------------
 
 
-@_inline
-def code_of(tables: Tables, saved: float, group: int) -> int:
-    """How many cost levels are worth overruling: positive for accepts, negative for rejects."""
-    r = 1 if saved > 0.0 else 0
-    worth, count = abs(saved) - tables.tie, 0
-    costs = tables.costs[group, r]
-    while count < len(costs) and costs[count] < worth:
-        count += 1
-    return count if saved > 0.0 else -count
+@_jit
+def code_at(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, group: int) -> int:
+    """The code of a request of ``group``."""
+    if n_a + n_b < _OPENED:
+        place = place_of(n_a, k_a, n_b, k_b)
+        if place < len(tables.opening):
+            return np.int64(tables.opening[place, group])
+    return code_of(tables, advantage(tables, n_a, k_a, n_b, k_b, left, group), group)
 
 
 @_jit
@@ -407,8 +534,7 @@ def answer(
         found |= CAN_REJECT
     if certified(tables, ways_accept, m_a, k_a + 1 - group, m_b, k_b + group, left - 1):
         found |= CAN_ACCEPT
-    saved = advantage(tables, n_a, k_a, n_b, k_b, left, group)
-    return (code_of(tables, saved, group) << ANSWER_BITS) | found
+    return (code_at(tables, n_a, k_a, n_b, k_b, left, group) << ANSWER_BITS) | found
 
 
 class Ways(NamedTuple):

@@ -50,7 +50,11 @@ class Ladders(NamedTuple):
     grids
         ``(sides, 2)``: first excess, and distance of the points.
     values
-        ``(sides, rungs, points)``: by decisions left.
+        ``(sides, rungs, points)``: by decisions until the property has to hold, at the end of a
+        window or, where it must hold at every moment, with enough people in both groups.
+    holding
+        ``(sides, rungs, points)``: by decisions left, where the property must hold at every
+        moment; the last point is the bound.
     rates
         ``(sides,)``: cost per decision far from the end, where the property must hold at every
         moment; else 0.
@@ -58,6 +62,7 @@ class Ladders(NamedTuple):
 
     grids: Floats
     values: NDArray[np.float32]
+    holding: NDArray[np.float32]
     rates: Floats
 
 
@@ -102,6 +107,9 @@ class LongPolicy(Policy):
         The gain below which a proposal is kept.
     ladders
         Value functions of the excess, see :mod:`fairshield.long.prices`.
+    opening
+        ``(counters, 2)``: codes of the first people, by :func:`fairshield.long.kernels.place_of`
+        and group.
     endgame
         Decisions before each check that are decided by an exact table, made from the counters
         when they begin.
@@ -114,6 +122,7 @@ class LongPolicy(Policy):
     costs: NDArray[np.float64]
     tie: float
     ladders: Ladders
+    opening: NDArray[np.int16]
     endgame: int
 
     @cached_property
@@ -135,7 +144,8 @@ class LongPolicy(Policy):
     @property
     def nbytes(self) -> int:
         """Size of what the policy stores."""
-        return int(self.ladders.values.nbytes + self.weights.nbytes + self.costs.nbytes)
+        stored = (*self.ladders, self.opening, self.weights, self.costs)
+        return sum(array.nbytes for array in stored)
 
     @cached_property
     def tables(self) -> Tables:
@@ -151,6 +161,8 @@ class LongPolicy(Policy):
             costs=np.ascontiguousarray(self.costs),
             totals=self.weights.sum(axis=2),
             ladder=np.ascontiguousarray(self.ladders.values),
+            holding=np.ascontiguousarray(self.ladders.holding),
+            opening=np.ascontiguousarray(self.opening),
         )
 
     def next_check(self, t: int) -> int:
@@ -184,13 +196,19 @@ class LongPolicy(Policy):
             "risk": self.risk,
         }
         ladders = {f"ladder_{name}": array for name, array in self.ladders._asdict().items()}
-        return data, {"weights": self.weights, "costs": self.costs} | ladders
+        arrays: dict[str, NDArray[Any]] = {
+            "weights": self.weights,
+            "costs": self.costs,
+            "opening": self.opening,
+        }
+        return data, arrays | ladders
 
     @staticmethod
     def _restored(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         return {
             "weights": arrays["weights"],
             "costs": arrays["costs"],
+            "opening": arrays["opening"],
             "reason": str(data["reason"]),
             "tie": float(data["tie"]),
             "endgame": int(data["endgame"]),
@@ -216,11 +234,22 @@ class LongPolicy(Policy):
         ):
             if array.shape != shape or not np.isfinite(array).all():
                 raise broken(f"{name} has shape {array.shape}, expected numbers of shape {shape}")
-        values = self.ladders.values
-        if values.ndim != 3 or values.shape[0] != sides or min(values.shape[1:]) < 2:
-            raise broken(f"ladder_values has shape {values.shape}, for {sides} sides")
-        if not (self.ladders.grids[:, 1] > 0).all() or np.isnan(values).any():
-            raise broken("a ladder has points out of order, or values that are not numbers")
+        least = (0, 2) if self.rule.anytime else (2, 0)
+        for name, values, rungs in zip(
+            ("values", "holding"), (self.ladders.values, self.ladders.holding), least, strict=True
+        ):
+            shape = values.shape
+            if len(shape) != 3 or shape[0] != sides or shape[1] < rungs or shape[2] < 2:
+                raise broken(f"ladder_{name} has shape {shape}, for {sides} sides")
+            if np.isnan(values).any():
+                raise broken(f"ladder_{name} has values that are not numbers")
+        if not (self.ladders.grids[:, 1] > 0).all():
+            raise broken("a ladder has points out of order")
+        opening = self.opening
+        if opening.ndim != 2 or opening.shape[1] != 2:
+            raise broken(f"opening has shape {opening.shape}, expected two codes by counters")
+        if opening.size and max(opening.max(), -int(opening.min())) > levels:
+            raise broken(f"opening has codes beyond {levels} cost levels")
         if not 0 <= self.endgame <= self.horizon <= MOST_DECISIONS or self.ranks.min() < 0:
             raise broken(f"an endgame of {self.endgame} in a window of {self.horizon}")
 
@@ -274,8 +303,8 @@ class LongReader:
         m_a, m_b, then = n_a + in_a, n_b + group, left - 1
         can_reject = self._certified(m_a, k_a, m_b, k_b, then)
         can_accept = self._certified(m_a, k_a + in_a, m_b, k_b + group, then)
-        saved = self._kernels.advantage(self._tables, n_a, k_a, n_b, k_b, left, group)
-        return can_reject, can_accept, self._kernels.code_of(self._tables, saved, group)
+        code = self._kernels.code_at(self._tables, n_a, k_a, n_b, k_b, left, group)
+        return can_reject, can_accept, code
 
     def _certified(self, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> bool:
         """Whether counters, start included, are certified; where time plays no part, remembered."""

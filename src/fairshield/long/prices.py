@@ -19,8 +19,25 @@ amount :math:`s_g \le 1`.  What remains is a control problem in one dimension.
   Solved anew from the actual counters at every decision, this loses little and less the longer
   the window is.
 * Properties that must hold at every moment (bounded rates, and those that count by outcome, as
-  nobody else may come who counts): a ladder in the present excess with the bound at every rung.
-  Its top, which hardly changes any more, serves all decisions before.
+  nobody else may come who counts): three steps.
+
+  - The first ``OPENING`` people, of whom each moves the rates too far for any approximation: the
+    **opening**, backward induction over the four counters themselves,
+
+    .. math::
+        W(n) = \sum_x \frac{\theta(x)}{\sum \theta} \min\bigl( W(n + x),\; c_x + W(n + \bar x)
+               \bigr), \qquad W(n) = \infty \text{ if the property does not hold,}
+
+    from what the ladders below say at its end.  It keeps, for each counters and group, which
+    proposals to overrule.
+  - After it, while a group has fewer people than make the property bind: a ladder of the excess
+    expected when both have enough, times the probability that they ever will.  It ends with what
+    the excess then costs.
+  - From then on: a ladder in the present excess with the bound at every rung.  At the bound the
+    excess drifts by a constant, whatever the rates, as long as people of both groups come as
+    often as expected.  Its top, which hardly changes any more, serves all decisions before.
+
+In all of them a request that does not count leaves everything as it is.
 
 Prices decide what a window costs.  Whether it ends fair is for the certificates to say.
 """
@@ -34,9 +51,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import GroupCount
-from fairshield.long.kernels import Walk, step_back
+from fairshield.long.kernels import Tables, Walk, close_opening, open_before, place_of, step_back
 from fairshield.long.policy import Ladders
-from fairshield.long.rule import Rule
+from fairshield.long.rule import ANYTIME, LEAST, Rule
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +65,8 @@ _BELOW, _ABOVE = 6.0, 1.2
 """Standard deviations below the bound, and share of all that can be corrected above it."""
 _STEEP = 5.0
 """Each unit above the bound at the end, by the dearest unit that somebody corrects."""
+OPENING = 60
+"""People whose decisions are worked out one by one, where the bound holds at every moment."""
 _DEPTH = 60.0
 """Excess below which a bound that must hold at every moment is out of sight."""
 
@@ -88,16 +107,26 @@ def make_ladders(
     start: tuple[GroupCount[int], GroupCount[int]], horizon: int,
 ) -> Ladders:  # fmt: skip
     """The ladders of every side; ``weights`` and ``costs`` by group, proposal, sorted level."""
-    totals = weights.sum(axis=2)
-    anytime = rule.anytime
-    sides = [planned_side(side, totals, start, horizon, anytime=anytime) for side in rule.sides]
-    rungs = min(RUNGS, horizon) + 1
-    plans = [_plan(side, weights, costs, rungs, anytime=anytime) for side in sides]
-    kept = max((plan.points for plan in plans), default=_KEPT) // _KEPT + 1
-    values = np.empty((len(plans), rungs, kept), np.float32)
-    rates = [_climb(plan, out) for plan, out in zip(plans, values, strict=True)]
-    grids = np.array([[plan.low, _STEP * _KEPT] for plan in plans]).reshape(-1, 2)
-    return Ladders(grids, values, np.array(rates) if anytime else np.zeros(len(plans)))
+    totals, sides, rungs = weights.sum(axis=2), rule.sides, min(RUNGS, horizon) + 1
+    wait, ends = horizon, np.zeros((len(sides), 1), np.float32)
+    holding, rates = np.empty((len(sides), 0, 2), np.float32), np.zeros(len(sides))
+    if rule.anytime:
+        bounds = [planned_side(side, totals, start, horizon, anytime=True) for side in sides]
+        _, holding, rates = _climbed([_held(b, weights, costs) for b in bounds], rungs)
+        wait = min(_wait(rule, totals, start), horizon)
+        ends, rungs = holding[:, min(horizon - wait, RUNGS)], min(RUNGS // 2, 2 * wait)
+    bounds = [planned_side(side, totals, start, wait, anytime=False) for side in sides]
+    plans = [_approach(b, weights, costs, rungs, e) for b, e in zip(bounds, ends, strict=True)]
+    grids, values, _ = _climbed(plans, rungs)
+    return Ladders(grids, values, holding, rates)
+
+
+def _wait(rule: Rule, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]]) -> int:
+    """Decisions until both groups are expected to have enough people."""
+    least, shares = int(rule.numbers[LEAST]), totals.sum(axis=1)
+    needed = [max(least - count.seen, 0) for count in start]
+    waits = [n / max(float(share), 1e-9) for n, share in zip(needed, shares, strict=True)]
+    return math.ceil(max(waits))
 
 
 class _Plan(NamedTuple):
@@ -116,10 +145,17 @@ class _Plan(NamedTuple):
         return len(self.terminal)
 
 
-def _plan(side: Side, weights: Floats, costs: Floats, rungs: int, *, anytime: bool) -> _Plan:
-    walk = _walk(side, weights, costs, drift=not anytime)
-    if anytime:
-        return _Plan(walk, -_DEPTH, np.zeros(int(_DEPTH / _STEP) + 1), math.inf)
+def _held(side: Side, weights: Floats, costs: Floats) -> _Plan:
+    """A ladder in which the bound holds at every rung."""
+    walk = _walk(side, weights, costs, drift=False)
+    return _Plan(walk, -_DEPTH, np.zeros(int(_DEPTH / _STEP) + 1), math.inf)
+
+
+def _approach(
+    side: Side, weights: Floats, costs: Floats, rungs: int, end: NDArray[np.float32]
+) -> _Plan:
+    """A ladder in which the bound holds at the lowest rung, where the excess costs ``end``."""
+    walk = _walk(side, weights, costs, drift=True)
     sizes, step = np.abs(side.sizes), _STEP * _KEPT
     moves = np.where(walk.pays, walk.totals, 0.0).sum(axis=1)
     noise = float((walk.totals * walk.keep**2).sum()) * _STEP**2
@@ -128,7 +164,18 @@ def _plan(side: Side, weights: Floats, costs: Floats, rungs: int, *, anytime: bo
     most = max(_ABOVE * rungs * float((moves * sizes).sum()), below) + 10
     excess = low + _STEP * np.arange(_KEPT * int((most - low) / step) + 1)
     dearest = max(costs[g].max() / sizes[g] for g in (0, 1) if sizes[g] > 0)
-    return _Plan(walk, low, np.where(excess > 1e-9, _STEEP * dearest * excess, 0.0), 0.0)
+    within = np.interp(excess, step * np.arange(1 - len(end), 1), end)
+    terminal = np.where(excess > 1e-9, _STEEP * dearest * excess, 0.0) + within
+    return _Plan(walk, low, terminal, 0.0)
+
+
+def _climbed(plans: list[_Plan], rungs: int) -> tuple[Floats, NDArray[np.float32], Floats]:
+    """Grids and values of ladders, and the cost per decision at their tops."""
+    kept = max((plan.points for plan in plans), default=_KEPT) // _KEPT + 1
+    values = np.empty((len(plans), rungs, kept), np.float32)
+    rates = [_climb(plan, out) for plan, out in zip(plans, values, strict=True)]
+    grids = np.array([[plan.low, _STEP * _KEPT] for plan in plans]).reshape(-1, 2)
+    return grids, values, np.array(rates)
 
 
 def _climb(plan: _Plan, out: NDArray[np.float32]) -> float:
@@ -149,8 +196,31 @@ def _climb(plan: _Plan, out: NDArray[np.float32]) -> float:
 def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
     totals = weights.sum(axis=2)
     sizes, rates = np.array(side.sizes), np.array(side.rates)
+    idle = 1.0 - float(totals.sum())
+    if idle < 1e-9:
+        idle = 0.0
     mean = float((sizes * (totals[:, 1] - rates * totals.sum(axis=1))).sum()) if drift else 0.0
+    # What does not count does not bring the end nearer either.
+    mean /= 1.0 - idle
     keep = np.stack([sizes * (y - rates) - mean for y in (0.0, 1.0)], axis=1)
     pays = np.stack([sizes < 0, sizes > 0], axis=1)
     flip = keep - np.abs(sizes)[:, None]
-    return Walk(keep / _STEP, flip / _STEP, weights, costs, totals, pays)
+    return Walk(keep / _STEP, flip / _STEP, weights, costs, totals, pays, idle)
+
+
+def make_opening(
+    tables: Tables, start: tuple[GroupCount[int], GroupCount[int]], horizon: int
+) -> NDArray[np.int16]:
+    """The codes of the first people, where the property must hold at every moment."""
+    seen, counted = start[0].seen + start[1].seen, float(tables.totals.sum())
+    people = min(OPENING, seen + math.ceil(counted * horizon))
+    if not tables.rule[ANYTIME] or len(tables.sides) == 0 or seen >= people:
+        return np.empty((0, 2), np.int16)
+    codes = np.zeros((place_of(0, 0, people, 0), 2), np.int16)
+    values, spare = np.empty((2, place_of(0, 0, people + 1, 0) - len(codes)))
+    left = max(horizon - int((people - seen) / counted), 0)
+    close_opening(tables, people, left, values)
+    for n in reversed(range(people)):
+        open_before(tables, n, values, spare, codes)
+        values, spare = spare, values
+    return codes

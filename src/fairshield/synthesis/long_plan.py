@@ -14,7 +14,7 @@ from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long.kernels import expected
 from fairshield.long.policy import MOST_DECISIONS, LongPolicy
-from fairshield.long.prices import make_ladders
+from fairshield.long.prices import make_ladders, make_opening
 from fairshield.long.rule import rule_of
 from fairshield.runtime.compiled import Requests, decide_batch
 from fairshield.spec import Property
@@ -69,8 +69,10 @@ def make_long_policy(
         costs=costs,
         tie=problem.tie,
         ladders=make_ladders(rule_of(prop), weights, costs, problem.start, horizon),
+        opening=np.empty((0, 2), np.int16),
         endgame=_checked_endgame(lasts if endgame is None else endgame, horizon, endgame is None),
     )
+    policy = replace(policy, opening=make_opening(policy.tables, problem.start, horizon))
     certified = policy.reader.feasible(0, 0, 0, 0, 0)
     if not certified and not best_effort:
         raise InfeasibleError(
