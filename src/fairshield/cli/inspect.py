@@ -90,6 +90,7 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
             ("groups", " and ".join(map(str, policy.groups))),
             ("needs", _needs(policy)),
             ("expected cost", f"{cost:.6g} in {_first(periods)}"),
+            ("plans", facts["method"] + (f": {facts['reason']}" if facts["reason"] else "")),
             *_risk(facts["risk"]),
             ("input model", str(policy.inputs)),
             ("start", _start(policy)),

@@ -23,6 +23,9 @@ from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 from fairshield.specfile import parse_inputs
 
+_DECISIONS = 2_000_000
+"""What is simulated of long windows unless told otherwise."""
+
 
 @click.command(
     epilog=examples(
@@ -35,13 +38,13 @@ from fairshield.specfile import parse_inputs
     "--windows",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many.  [default: 10000]",
+    help="How many.  [default: 10000, or as many long ones as take seconds]",
 )
 @click.option(
     "--runs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Of a periodic policy, how many runs.  [default: 100]",
+    help="Of a periodic policy, how many runs.  [default: 100, or fewer long ones]",
 )
 @click.option(
     "--periods",
@@ -75,7 +78,8 @@ def simulate(
             raise InvalidValueError(
                 f"{policy} is periodic: say how many runs (--runs) of how many periods (--periods)"
             )
-        _simulate_periods(loaded, runs or 100, periods, inputs, rng, as_json, seed)
+        usual = _affordable(loaded.period * (periods or 10), 100)
+        _simulate_periods(loaded, runs or usual, periods, inputs, rng, as_json, seed)
         return
     if periods is not None or runs is not None:
         raise InvalidValueError(
@@ -83,12 +87,18 @@ def simulate(
         )
     from fairshield.simulate import simulate as simulate_windows
 
-    found = simulate_windows(loaded, n_windows=windows or 10_000, rng=rng, inputs=inputs)
+    usual = 10_000 if loaded.method == "exact" else _affordable(loaded.horizon, 1000)
+    found = simulate_windows(loaded, n_windows=windows or usual, rng=rng, inputs=inputs)
     facts = report(loaded, found, own_inputs=inputs is None) | {"seed": seed}
     if as_json:
         print_json(facts)
     else:
         _print_report(loaded, facts)
+
+
+def _affordable(decisions: int, most: int) -> int:
+    """Windows or runs of so many decisions that take a few seconds."""
+    return max(min(_DECISIONS // decisions, most), 4)
 
 
 def _simulate_periods(

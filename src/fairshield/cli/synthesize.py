@@ -132,6 +132,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
     """What there is to know about a policy file at a glance."""
     if isinstance(policy, PeriodicPolicy):
         cost, periods = policy.outlook()
+        plan = policy.window(policy.start, 0).policy
         return {
             "path": str(path),
             "property": policy.prop.to_dict(),
@@ -141,7 +142,9 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
             **policy.options(),
             "expected_cost": cost,
             "expected_cost_of_periods": periods,
-            "risk": policy.window(policy.start, 0).policy.risk,
+            "risk": plan.risk,
+            "method": plan.method,
+            "reason": plan.reason,
             "bytes": path.stat().st_size,
             "sha256": digest_of(path),
         }

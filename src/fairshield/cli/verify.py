@@ -97,6 +97,8 @@ def _verify_periods(
 
 def _result(policy: PeriodicPolicy, found: Verification, periods: int | None) -> str:
     """What has been shown, and of which periods."""
+    if found.windows is not None and found.counterexample is None:
+        return f"the first plan: {found}"
     looked = f"({found.states:,} states, {found.transitions:,} transitions)"
     if found.counterexample is not None:
         return f"unfair: {found.counterexample} {looked}"

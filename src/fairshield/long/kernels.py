@@ -59,8 +59,10 @@ class Tables(NamedTuple):
     tie: float
     sides: Floats
     """By side: ``alpha_a``, ``alpha_b``, ``gamma``; first excess and distance of its ladder."""
+    levels: Floats
+    """Costs by group, proposal and cost level, cheapest first."""
     weights: Floats
-    """By group, proposal and cost level, cheapest first."""
+    """The same, in as few levels as prices need."""
     costs: Floats
     totals: Floats
     """``weights`` of all levels together."""
@@ -371,10 +373,7 @@ def _at_end(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -
 def code_of(tables: Tables, saved: float, group: int) -> int:
     """How many cost levels are worth overruling: positive for accepts, negative for rejects."""
     r = 1 if saved > 0.0 else 0
-    worth, count = abs(saved) - tables.tie, 0
-    costs = tables.costs[group, r]
-    while count < len(costs) and costs[count] < worth:
-        count += 1
+    count = np.searchsorted(tables.levels[group, r], abs(saved) - tables.tie)
     return count if saved > 0.0 else -count
 
 

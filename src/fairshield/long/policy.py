@@ -101,8 +101,10 @@ class LongPolicy(Policy):
 
     Attributes
     ----------
+    levels
+        ``(2, 2, K)``: costs by group, proposal and cost level, cheapest first.
     weights, costs
-        ``(2, 2, K)``: by group, proposal and cost level, cheapest first, as the prices read them.
+        ``(2, 2, L)``: chances and costs, in as few levels as the prices need.
     tie
         The gain below which a proposal is kept.
     ladders
@@ -118,6 +120,7 @@ class LongPolicy(Policy):
     method: ClassVar[Literal["exact", "long"]] = "long"
 
     rows: RowTable = field(default_factory=no_rows)
+    levels: NDArray[np.float64]
     weights: NDArray[np.float64]
     costs: NDArray[np.float64]
     tie: float
@@ -144,7 +147,7 @@ class LongPolicy(Policy):
     @property
     def nbytes(self) -> int:
         """Size of what the policy stores."""
-        stored = (*self.ladders, self.opening, self.weights, self.costs)
+        stored = (*self.ladders, self.opening, self.levels, self.weights, self.costs)
         return sum(array.nbytes for array in stored)
 
     @cached_property
@@ -157,6 +160,7 @@ class LongPolicy(Policy):
             binds_from=self.certificates.binds_from,
             tie=self.tie,
             sides=np.concatenate((self.rule.sides, self.ladders.grids), axis=1),
+            levels=np.ascontiguousarray(self.levels),
             weights=np.ascontiguousarray(self.weights),
             costs=np.ascontiguousarray(self.costs),
             totals=self.weights.sum(axis=2),
@@ -197,6 +201,7 @@ class LongPolicy(Policy):
         }
         ladders = {f"ladder_{name}": array for name, array in self.ladders._asdict().items()}
         arrays: dict[str, NDArray[Any]] = {
+            "levels": self.levels,
             "weights": self.weights,
             "costs": self.costs,
             "opening": self.opening,
@@ -206,6 +211,7 @@ class LongPolicy(Policy):
     @staticmethod
     def _restored(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         return {
+            "levels": arrays["levels"],
             "weights": arrays["weights"],
             "costs": arrays["costs"],
             "opening": arrays["opening"],
@@ -224,10 +230,11 @@ class LongPolicy(Policy):
         if against is not None:
             raise broken(against)
         levels, sides = len(self.edges), len(self.rule.sides)
-        cells = (2, 2, levels)
+        cells, few = (2, 2, levels), (2, 2, self.costs.shape[-1])
         for name, array, shape in (
-            ("weights", self.weights, cells),
-            ("costs", self.costs, cells),
+            ("levels", self.levels, cells),
+            ("weights", self.weights, few),
+            ("costs", self.costs, few),
             ("ranks", self.ranks, (1, *cells)),
             ("ladder_grids", self.ladders.grids, (sides, 2)),
             ("ladder_rates", self.ladders.rates, (sides,)),

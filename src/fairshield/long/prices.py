@@ -57,6 +57,8 @@ from fairshield.long.rule import ANYTIME, LEAST, Rule
 
 Floats = NDArray[np.float64]
 
+MOST_LEVELS = 32
+"""Cost levels that prices tell apart; decisions tell all of them."""
 RUNGS = 1024
 """Decisions before the end from which on prices come from a ladder."""
 _STEP, _KEPT = 0.25, 2
@@ -100,6 +102,24 @@ def planned_side(
         rates[first] = min(max(rates[first] - excess / side[first], 0.0), 1.0)
     sizes = (side[0] / seen[0] / unit, side[1] / seen[1] / unit)
     return Side(sizes, (rates[0], rates[1]), excess / unit)
+
+
+def few_levels(weights: Floats, costs: Floats) -> tuple[Floats, Floats]:
+    """Chances and costs by group and proposal, cheapest first, in at most ``MOST_LEVELS``.
+
+    Neighbours are put together, so many that all are about equally likely.
+    """
+    if costs.shape[2] <= MOST_LEVELS:
+        return weights, costs
+    chances, prices = np.empty((2, 2, MOST_LEVELS)), np.empty((2, 2, MOST_LEVELS))
+    for cell in np.ndindex(2, 2):
+        below = np.cumsum(weights[cell])
+        level = np.minimum((below / below[-1] * MOST_LEVELS).astype(int), MOST_LEVELS - 1)
+        chance = np.bincount(level, weights[cell], MOST_LEVELS)
+        paid = np.bincount(level, weights[cell] * costs[cell], MOST_LEVELS)
+        mean = np.divide(paid, chance, out=np.zeros(MOST_LEVELS), where=chance > 0)
+        chances[cell], prices[cell] = np.maximum(chance, 1e-300), np.maximum.accumulate(mean)
+    return chances, prices
 
 
 def make_ladders(

@@ -8,6 +8,7 @@ demographic parity has two of them, bounded rates have four.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,9 @@ from fairshield.spec.corridors import Corridor, last_gap
 DIFFERENCE, RATIO, ONE_SIDED, BOUNDED = range(4)
 KIND, P, Q, R, S, SUPPORT, LEAST, FEW, ENOUGH, LABELLED, ANYTIME, GAP = range(12)
 """Places in :attr:`Rule.numbers`."""
-_MOST_LEAST = 40
-"""Corridors of so many people take no time to find; of hundreds they take seconds."""
+_MOST_LEAST = 50
+"""Corridors of so many people are found at once; of hundreds they take seconds."""
+_LEAST_BOUND = Fraction(1, 200)
 _MOST = 10**9
 """Of these, even the square is a 64-bit integer."""
 
@@ -71,8 +73,10 @@ def unsupported(prop: Property) -> str | None:
         )
     if max(prop.coefficient, prop.min_support) > _MOST:
         return f"{prop} has numbers above {_MOST}, too large for certificates in 64 bits"
+    if isinstance(prop, DifferenceOfRates) and prop.bound < _LEAST_BOUND:
+        return f"a bound below {_LEAST_BOUND} leaves too little room for certificates of few people"
     if isinstance(prop, DifferenceOfRates):
-        return None if prop.bound else "rates that must be equal leave no room for a certificate"
+        return None
     if prop.undefined == "rate-0" and prop.min_support == 0:
         return f"{prop} binds groups that nobody was seen of, and then no certificate is known"
     if isinstance(prop, DisparateImpact) and prop.two_sided and prop.bound == 1:

@@ -154,8 +154,11 @@ def synthesize(
         try:
             _check_fits(backend, layout, n_levels, record=horizon, spread=spread != 1.0)
         except MemoryLimitError as error:
-            if method == "exact" or obstacle is not None:
-                raise
+            if obstacle is not None:
+                without = "the long method, which needs no table, does not apply"
+                raise MemoryLimitError(f"{error}; {without}: {obstacle}") from None
+            if method == "exact":
+                raise MemoryLimitError(f"{error}, or use method='long'") from None
             made_by, reason = "long", str(error).split(":")[0]
     if made_by == "long":
         from fairshield.synthesis.long_plan import make_long_policy

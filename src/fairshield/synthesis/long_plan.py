@@ -12,17 +12,22 @@ from fairshield._version import __version__
 from fairshield.counts import Counts, is_whole
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.layout import layout_of
 from fairshield.long.kernels import expected
 from fairshield.long.policy import MOST_DECISIONS, LongPolicy
-from fairshield.long.prices import make_ladders, make_opening
-from fairshield.long.rule import rule_of
+from fairshield.long.prices import few_levels, make_ladders, make_opening
+from fairshield.long.rule import ENOUGH, FEW, KIND, RATIO, rule_of
 from fairshield.runtime.compiled import Requests, decide_batch
 from fairshield.spec import Property
 from fairshield.synthesis.problem import make_problem
 
-_TRIED = 500_000
-"""Decisions that are simulated where no formula says what a policy costs."""
+_TRIED, _TRIED_SLOWLY = 500_000, 4000
+"""Decisions that are simulated where no formula says what a policy costs, and slow ones."""
 _LEAST_RUNS, _MOST_RUNS = 2, 400
+_MOST_ENDGAME = 10**9
+"""States of an endgame: seconds, for whoever insists."""
+_TYPICAL = 10
+"""A window so many times as long as the first people take is not about them any more."""
 
 
 def default_endgame(n_levels: int, labelled: bool) -> int:
@@ -51,8 +56,8 @@ def make_long_policy(
         )
     average = inputs.average(horizon)
     problem = make_problem(prop, average, 1, start, ())
-    weights, costs = problem.sorted_weights[0], problem.sorted_costs[0]
-    lasts = default_endgame(problem.n_levels, problem.layout.labelled)
+    levels = problem.sorted_costs[0]
+    weights, costs = few_levels(problem.sorted_weights[0], levels)
     policy = LongPolicy(
         prop=prop,
         inputs=inputs,
@@ -65,12 +70,13 @@ def make_long_policy(
         ranks=problem.ranks,
         version=__version__,
         reason=reason,
+        levels=levels,
         weights=weights,
         costs=costs,
         tie=problem.tie,
         ladders=make_ladders(rule_of(prop), weights, costs, problem.start, horizon),
         opening=np.empty((0, 2), np.int16),
-        endgame=_checked_endgame(lasts if endgame is None else endgame, horizon, endgame is None),
+        endgame=_checked_endgame(endgame, horizon, problem.n_levels, problem.layout.labelled),
     )
     policy = replace(policy, opening=make_opening(policy.tables, problem.start, horizon))
     certified = policy.reader.feasible(0, 0, 0, 0, 0)
@@ -87,7 +93,7 @@ def make_long_policy(
     if policy.endgame == horizon and len(policy.due) == 1:
         whole = policy.reader.endgame(0, (0, 0, 0, 0)).endgame.policy
         cost, risk = whole.expected_cost, whole.risk
-    elif certified and not policy.rule.anytime and len(policy.due) == 1:
+    elif certified and len(policy.due) == 1 and _formula_holds(policy):
         cost, risk = expected_from(policy, start, 0), 0.0
     else:
         cost, violated = _simulated(policy, average)
@@ -95,15 +101,30 @@ def make_long_policy(
     return replace(policy, expected_cost=cost, least_cost=cost, risk=risk)
 
 
-def _checked_endgame(endgame: int, horizon: int, default: bool) -> int:
-    if default:
-        return min(endgame, horizon)
+def _checked_endgame(endgame: int | None, horizon: int, n_levels: int, labelled: bool) -> int:
+    if endgame is None:
+        return min(default_endgame(n_levels, labelled), horizon)
     if not is_whole(endgame) or not 0 <= endgame <= horizon:
         raise InvalidValueError(
             f"endgame must be a number of decisions from 0 to the horizon {horizon}, got "
-            f"{endgame!r}"
+            f"{endgame!r}: leave it out for what takes a few milliseconds"
+        )
+    if layout_of(int(endgame), labelled).n_states * min(n_levels, 3) > _MOST_ENDGAME:
+        raise InvalidValueError(
+            f"endgame={endgame} is more than can be solved while somebody waits for a decision: "
+            f"leave it out, or try {default_endgame(n_levels, labelled)}, the default"
         )
     return int(endgame)
+
+
+def _formula_holds(policy: LongPolicy) -> bool:
+    """Whether what the first people cost vanishes beside the rest, and only the end counts."""
+    numbers, seen = policy.rule.numbers, sum(count.seen for count in policy.start.values())
+    first = int(numbers[FEW] + numbers[ENOUGH])
+    if numbers[KIND] == RATIO:
+        rarest = float(policy.weights.sum(axis=(1, 2)).min())
+        first = int(10 * numbers[FEW] / max(rarest, 1e-6))
+    return not policy.rule.anytime and seen + policy.horizon >= _TYPICAL * first
 
 
 def expected_from(policy: LongPolicy, counts: Counts, decided: int) -> float:
@@ -121,7 +142,9 @@ def _simulated(policy: LongPolicy, inputs: InputModel) -> tuple[float, float]:
     rng, horizon = np.random.default_rng(0), policy.horizon
     table = inputs.table(1)
     cumulative, relevance = table.cumulative()[0], table.relevance(policy.prop.relevant_outcome)
-    runs = min(max(_TRIED // horizon, _LEAST_RUNS), _MOST_RUNS)
+    # The first people are looked at one by one, in integers of any size.
+    slow = min(2 * int(policy.rule.numbers[FEW]) + 1, horizon)
+    runs = max(min(_TRIED // horizon, _TRIED_SLOWLY // slow, _MOST_RUNS), _LEAST_RUNS)
     paid, unfair, levels = 0.0, 0, len(table.levels)
     for _ in range(runs):
         cells = np.minimum(
