@@ -61,7 +61,7 @@ def test_a_small_file_of_a_policy_with_huge_plans_is_refused(
 ) -> None:
     inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     path = tmp_path / "huge.shield"
-    fs.periodic.Dynamic(fs.DemographicParity("0.1"), inputs, 20_000).save(path)
+    fs.periodic.Dynamic(fs.ShareParity("0.1"), inputs, 20_000).save(path)
     answer = client.post(
         "/v1/policies", content=path.read_bytes(),
         headers={"content-type": "application/octet-stream"},

@@ -207,11 +207,11 @@ def test_files_of_the_server_are_not_read_for_others(live: LiveServer) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"horizon": 100_000},
+        {"horizon": 100_000, "method": "exact"},
         {"horizon": 2**31},
-        {"property": "equal-opportunity", "horizon": 5_000},
-        {"horizon": None, "periodic": "exact", "period": 10_000, "periods": 10},
-        {"horizon": None, "periodic": "perpetual", "period": 50_000},
+        {"horizon": 100_000, "spread": 1.5},
+        {"property": "share-parity", "horizon": 5_000},
+        {"property": "share-parity", "horizon": None, "periodic": "dynamic", "period": 50_000},
     ],
 )
 def test_what_would_take_hours_is_refused_at_once(

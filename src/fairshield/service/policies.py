@@ -232,7 +232,8 @@ def _described(spec: Mapping[str, Any]) -> str:
             return str(periodic)
         parsed = parse_spec(spec)
         check_groups(parsed.inputs.groups)
-        _check_size(parsed.horizon, parsed.prop, plain=parsed.spread == 1.0)
+        plain = parsed.spread == 1.0 and parsed.method != "exact"
+        _check_size(parsed.horizon, parsed.prop, plain=plain)
         return f"{parsed.prop} over {parsed.horizon} decisions"
     except FairshieldError:
         raise
