@@ -12,7 +12,7 @@ import json
 import time
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -32,12 +32,12 @@ GREEN = "#009E73"
 PICTURE = HERE.parent / "docs" / "images" / "horizons.png"
 
 
-def measured(horizon: int, method: str) -> dict[str, float]:
+def measured(horizon: int, method: Literal["exact", "long"]) -> dict[str, float]:
     """Seconds until the first decision, peak memory in bytes, and expected cost."""
     inputs = biased(GAP)
 
     def make() -> fs.Policy:
-        return fs.synthesize(DP, inputs, horizon=horizon, method=method)  # type: ignore[arg-type]
+        return fs.synthesize(DP, inputs, horizon=horizon, method=method)
 
     make()
     begin = time.perf_counter()
@@ -62,7 +62,9 @@ def measured(horizon: int, method: str) -> dict[str, float]:
 def measure() -> dict[str, Any]:
     """All points."""
     found: dict[str, Any] = {"exact": [], "long": []}
-    for method, horizons in (("exact", EXACT), ("long", LONG)):
+    series: tuple[tuple[Literal["exact", "long"], tuple[int, ...]], ...]
+    series = (("exact", EXACT), ("long", LONG))
+    for method, horizons in series:
         for horizon in horizons:
             found[method].append(measured(horizon, method))
             print(method, found[method][-1], flush=True)

@@ -64,15 +64,11 @@ def long_cost(policy: LongPolicy, inputs: fs.InputModel, runs: int, seed: int) -
     """
     rng, first = np.random.default_rng(seed), policy.horizon - policy.endgame
     table = inputs.table(1)
-    cumulative, levels = table.cumulative()[0], len(table.levels)
     total, alone = np.empty(runs), np.empty(runs)
     for run in range(runs):
-        cells = np.minimum(np.searchsorted(cumulative, rng.random(first)), len(cumulative) - 1)
-        group, proposed, level = cells // (2 * levels), cells // levels % 2 == 1, cells % levels
+        group, proposed, level, _ = table.draw(rng.random(first), None)
         costs = table.levels[level]
-        asked = Requests(
-            group.astype(np.int8), proposed, level.astype(np.int32), costs, np.ones(first, bool)
-        )
+        asked = Requests(group, proposed, level.astype(np.int32), costs, np.ones(first, bool))
         accepted, at = decide_batch(policy, 0, (0, 0, 0, 0), asked)
         rest = policy.reader.endgame(first, at).endgame.policy.expected_cost
         total[run] = costs[accepted != proposed].sum() + rest

@@ -139,56 +139,32 @@ def _simulate_long(
 ) -> None:  # fmt: skip
     """Window by window, each with its own endgame."""
     for window, drawn in enumerate(requests):
-        groups, proposed, levels, costs, chance = draw.requests(drawn)
+        groups, proposed, level, chance = draw.table.draw(drawn, policy.prop.relevant_outcome)
         relevant = outcomes[window] < chance if policy.labelled else np.ones(len(drawn), bool)
+        levels, costs = draw.levels[level].astype(np.int32), draw.costs[level]
         asked = Requests(groups, proposed, levels, costs, relevant)
         accepted, _ = decide_batch(policy, 0, (0, 0, 0, 0), asked)
         differ = accepted != proposed
         paid[window], overruled[window] = costs[differ].sum(), differ.sum()
         np.add.at(overruled_at, (np.flatnonzero(differ), groups[differ]), 1)
         for i, final in enumerate((accepted, proposed)):
-            counters = _running(groups, final, relevant)
+            counters = asked.gained(final)
             ends[i, window] = counters[stops]
             if window < paths.shape[1]:
                 paths[i, window] = counters
-
-
-def _running(groups: Any, accepted: Any, relevant: Any) -> Ints:
-    """Counters before each decision and after the last."""
-    gained = [relevant & (groups == g) & taken for g in (0, 1) for taken in (True, accepted)]
-    counters = np.zeros((len(groups) + 1, 4), np.int64)
-    np.cumsum(np.stack(gained, axis=1), axis=0, out=counters[1:])
-    return counters
 
 
 class _Sampler:
     """Cells ``(group, proposal, level)`` of an input model, flattened for drawing."""
 
     def __init__(self, policy: Policy, inputs: InputModel | InputSchedule) -> None:
-        table = inputs.table(policy.horizon)
+        table = self.table = inputs.table(policy.horizon)
         steps = len(table.probs)
         self.cumulative = table.cumulative()
         self.costs = table.levels
         self.levels = np.searchsorted(policy.edges, table.levels, side="left")
         relevant = table.relevance(policy.prop.relevant_outcome)
         self.relevant = relevant.reshape(steps, -1)
-
-    def requests(self, drawn: Floats) -> tuple[Any, Any, Any, Floats, Floats]:
-        """Groups, proposals, levels, costs and chances of being relevant of one window."""
-        cells = np.empty(len(drawn), np.int64)
-        if len(self.cumulative) == 1:
-            cells = np.searchsorted(self.cumulative[0], drawn, side="right")
-        else:
-            for t, sums in enumerate(self.cumulative):
-                cells[t] = np.searchsorted(sums, drawn[t], side="right")
-        n = len(self.costs)
-        cells = np.minimum(cells, 4 * n - 1)
-        step = np.arange(len(drawn)) if len(self.relevant) > 1 else 0
-        level = cells % n
-        return (
-            (cells // (2 * n)).astype(np.int8), cells // n % 2 == 1,
-            self.levels[level].astype(np.int32), self.costs[level], self.relevant[step, cells],
-        )  # fmt: skip
 
 
 def _counters(policy: Policy, gained: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:

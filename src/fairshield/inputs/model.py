@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
@@ -26,6 +26,15 @@ from fairshield.inputs.checks import (
 )
 from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers
 from fairshield.records import Record, open_text, read_records
+
+
+class Drawn(NamedTuple):
+    """Random requests: group 0 or 1, proposal, cost level, and the chance that each counts."""
+
+    groups: NDArray[np.int8]
+    proposed: NDArray[np.bool_]
+    levels: NDArray[np.int64]
+    relevance: Floats
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,25 @@ class InputTable:
         """``(steps, 4 K)``: cells by group, proposal and level, added up, for drawing."""
         sums: Floats = np.cumsum(self.probs.reshape(len(self.probs), -1), axis=1)
         return sums / sums[:, -1:]
+
+    def draw(self, chances: Floats, outcome: bool | None) -> Drawn:
+        """The requests that uniform random numbers stand for, one step per last index."""
+        cumulative, steps = self.cumulative(), len(self.probs)
+        if steps == 1:
+            cells = np.searchsorted(cumulative[0], chances, side="right")
+        else:
+            cells = np.empty(chances.shape, np.int64)
+            for t in range(chances.shape[-1]):
+                cells[..., t] = np.searchsorted(cumulative[t], chances[..., t], side="right")
+        cells = np.minimum(cells, cumulative.shape[1] - 1)
+        step = np.arange(chances.shape[-1]) if steps > 1 else 0
+        n = len(self.levels)
+        return Drawn(
+            (cells // (2 * n)).astype(np.int8),
+            cells // n % 2 == 1,
+            cells % n,
+            self.relevance(outcome).reshape(steps, -1)[step, cells],
+        )
 
 
 @dataclass(frozen=True, eq=False)

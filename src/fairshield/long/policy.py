@@ -140,7 +140,7 @@ class LongPolicy(Policy):
         return Certificates(self.prop, self.rule, goes_on=goes_on)
 
     @cached_property
-    def reader(self) -> LongReader:  # type: ignore[override]
+    def reader(self) -> LongReader:  # type: ignore[override]  # reads alike, without rows
         """Single look-ups."""
         return LongReader(self)
 

@@ -67,25 +67,11 @@ class Streams:
                 )
         length = period * periods
         table = repeated(inputs, period, periods).table(length)
-        n_levels, steps = len(table.levels), len(table.probs)
-        cumulative = table.cumulative()
-        chances = rng.random((runs, length))
-        cells = np.empty((runs, length), np.int64)
-        for t in range(length):
-            here = cumulative[t if steps > 1 else 0]
-            cells[:, t] = np.searchsorted(here, chances[:, t], side="right")
-        cells = np.minimum(cells, cumulative.shape[1] - 1)
+        drawn = table.draw(rng.random((runs, length)), prop.relevant_outcome)
         relevant = np.ones((runs, length), bool)
         if prop.relevant_outcome is not None:
-            step = np.arange(length) if steps > 1 else np.zeros(length, int)
-            chance = table.relevance(prop.relevant_outcome).reshape(steps, -1)[step, cells]
-            relevant = rng.random((runs, length)) < chance
-        return Streams(
-            (cells // (2 * n_levels)).astype(np.int8),
-            cells // n_levels % 2 == 1,
-            table.levels[cells % n_levels],
-            relevant,
-        )
+            relevant = rng.random((runs, length)) < drawn.relevance
+        return Streams(drawn.groups, drawn.proposed, table.levels[drawn.levels], relevant)
 
     @staticmethod
     def recorded(

@@ -59,6 +59,14 @@ class Requests(NamedTuple):
     costs: NDArray[np.float64]
     relevant: NDArray[np.bool_]
 
+    def gained(self, accepted: NDArray[np.bool_]) -> Ints:
+        """``(n + 1, 4)``: ``n_a, k_a, n_b, k_b`` before each of these decisions, and after all."""
+        mine = [self.relevant & (self.groups == g) for g in (0, 1)]
+        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=1)
+        counters = np.zeros((len(accepted) + 1, 4), np.int64)
+        np.cumsum(steps, axis=0, out=counters[1:])
+        return counters
+
 
 _tables: WeakKeyDictionary[Policy, PolicyTables] = WeakKeyDictionary()
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, is_whole
@@ -140,34 +139,17 @@ def _simulated(policy: LongPolicy, inputs: InputModel) -> tuple[float, float]:
     """Mean cost of some windows, and an estimate above 0 of the share that is unfair at a check."""
     plain = replace(policy, endgame=0)
     rng, horizon = np.random.default_rng(0), policy.horizon
-    table = inputs.table(1)
-    cumulative, relevance = table.cumulative()[0], table.relevance(policy.prop.relevant_outcome)
+    table, outcome = inputs.table(1), policy.prop.relevant_outcome
     # The first people are looked at one by one, in integers of any size.
     slow = min(2 * int(policy.rule.numbers[FEW]) + 1, horizon)
     runs = max(min(_TRIED // horizon, _TRIED_SLOWLY // slow, _MOST_RUNS), _LEAST_RUNS)
-    paid, unfair, levels = 0.0, 0, len(table.levels)
+    paid, unfair = 0.0, 0
     for _ in range(runs):
-        cells = np.minimum(
-            np.searchsorted(cumulative, rng.random(horizon), side="right"), len(cumulative) - 1
-        )
-        group, proposed, level = cells // (2 * levels), cells // levels % 2 == 1, cells % levels
-        costs = table.levels[level]
-        requests = Requests(
-            group.astype(np.int8), proposed, level.astype(np.int32), costs,
-            rng.random(horizon) < relevance.reshape(-1)[cells],
-        )  # fmt: skip
+        groups, proposed, level, chance = table.draw(rng.random(horizon), outcome)
+        costs, relevant = table.levels[level], rng.random(horizon) < chance
+        requests = Requests(groups, proposed, level.astype(np.int32), costs, relevant)
         accepted, _ = decide_batch(plain, 0, (0, 0, 0, 0), requests)
         paid += float(costs[accepted != proposed].sum())
-        unfair += not _fair(policy, requests, accepted)
+        ends = requests.gained(accepted)[list(policy.due)].tolist()
+        unfair += not all(policy.prop.holds(policy.start.plus(tuple(end))) for end in ends)
     return paid / runs, (unfair + 1) / (runs + 1)
-
-
-def _fair(policy: LongPolicy, requests: Requests, accepted: NDArray[np.bool_]) -> bool:
-    """Whether the property held at every check."""
-    for check in policy.due:
-        counted = requests.relevant[:check]
-        mine = [counted & (requests.groups[:check] == g) for g in (0, 1)]
-        gained = tuple(int(x.sum()) for m in mine for x in (m, m & accepted[:check]))
-        if not policy.prop.holds(policy.start.plus(gained)):
-            return False
-    return True

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts
 from fairshield.runtime.compiled import Requests, decide_batch
 from fairshield.verify.counterexample import Counterexample, LoggedDecision
 
@@ -39,21 +38,16 @@ class Trial:
 
     def violation(self) -> Counterexample | None:
         """The window up to the first check at which the property does not hold."""
+        gained = self.requests.gained(self.accepted)
         for check in self.policy.due:
-            counts, prop = self._counts(check), self.policy.prop
+            counts = self.policy.start.plus(tuple(gained[check].tolist()))
+            prop = self.policy.prop
             if check == self.policy.horizon and self.policy.terminal is not None:
                 prop = self.policy.terminal
             if not prop.holds(counts):
                 decisions = tuple(self._decision(i) for i in range(check))
                 return Counterexample(decisions, counts, prop.bias_of(counts), prop.limit)
         return None
-
-    def _counts(self, check: int) -> Counts:
-        gained: list[int] = []
-        for mine in (~self.second, self.second):
-            counted = mine[:check] & self.relevant[:check]
-            gained += [int(counted.sum()), int((counted & self.accepted[:check]).sum())]
-        return self.policy.start.plus(tuple(gained))
 
     def _decision(self, i: int) -> LoggedDecision:
         outcome = None
