@@ -13,6 +13,7 @@ from fairshield import compiler
 COMPILED = [
     "evaluate",
     "long.kernels",
+    "long.price_kernels",
     "runtime.compiled",
     "simulate",
     "synthesis.best_effort",

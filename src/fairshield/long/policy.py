@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 from fairshield.counts import GroupCount
 from fairshield.long.certificates import Certificates
 from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, unsupported
+from fairshield.long.tables import Floats, Ints, Tables
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
 from fairshield.spec import Sustained
 from fairshield.structure import broken
 
-if TYPE_CHECKING:
-    from fairshield.long.kernels import Tables
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 At = tuple[int, int, int, int]
 
 _KEPT_BYTES, _KEPT_STATES = 256_000_000, 10_000
@@ -110,8 +106,8 @@ class LongPolicy(Policy):
     ladders
         Value functions of the excess, see :mod:`fairshield.long.prices`.
     opening
-        ``(counters, 2)``: codes of the first people, by :func:`fairshield.long.kernels.place_of`
-        and group.
+        ``(counters, 2)``: codes of the first people, by group and
+        :func:`fairshield.long.price_kernels.place_of`.
     endgame
         Decisions before each check that are decided by an exact table, made from the counters
         when they begin.
@@ -153,8 +149,6 @@ class LongPolicy(Policy):
     @cached_property
     def tables(self) -> Tables:
         """The arrays that the compiled functions read."""
-        from fairshield.long.kernels import Tables
-
         return Tables(
             rule=self.rule.numbers,
             binds_from=self.certificates.binds_from,

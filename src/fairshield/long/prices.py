@@ -51,11 +51,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import GroupCount
-from fairshield.long.kernels import Tables, Walk, close_opening, open_before, place_of, step_back
 from fairshield.long.policy import Ladders
+from fairshield.long.price_kernels import Walk, close_opening, open_before, place_of, step_back
 from fairshield.long.rule import ANYTIME, LEAST, Rule
-
-Floats = NDArray[np.float64]
+from fairshield.long.tables import Floats, Tables
 
 MOST_LEVELS = 32
 """Cost levels that prices tell apart; decisions tell all of them."""

@@ -12,8 +12,8 @@ from fairshield.counts import Counts, is_whole
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
-from fairshield.long.kernels import expected
 from fairshield.long.policy import MOST_DECISIONS, LongPolicy
+from fairshield.long.price_kernels import expected
 from fairshield.long.prices import few_levels, make_ladders, make_opening
 from fairshield.long.rule import ENOUGH, FEW, KIND, RATIO, rule_of
 from fairshield.runtime.compiled import Requests, decide_batch
