@@ -1,10 +1,13 @@
 """How the site is built: ``make docs``, offline, warnings are errors."""
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+SOURCE = str(HERE.parent / "src")
+sys.path[:0] = [str(HERE / "_ext"), SOURCE]
+os.environ["PYTHONPATH"] = SOURCE  # notebooks run in processes of their own
 
 from fairshield import __version__  # noqa: E402
 
@@ -32,6 +35,7 @@ myst_heading_anchors = 4
 # Notebooks are committed without outputs and run, top to bottom, when the site is built.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 

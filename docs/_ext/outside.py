@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from pygments.lexers.data import JsonLexer
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
@@ -48,8 +50,18 @@ def _places(docs: Path) -> dict[Path, Path]:
     return found
 
 
+def trim(app: Sphinx, doctree: nodes.document) -> None:
+    """Drop the empty line that ends an example for the sake of doctest."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext() and block.rawsource.endswith("\n"):
+            block.rawsource = block.rawsource.rstrip("\n")
+            block[:] = [nodes.Text(block.rawsource)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect to Sphinx."""
     app.connect("source-read", show)
+    app.connect("doctree-read", trim)
     app.add_lexer("csv", TextLexer)
+    app.add_lexer("jsonl", JsonLexer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
