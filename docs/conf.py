@@ -9,6 +9,8 @@ SOURCE = str(HERE.parent / "src")
 sys.path[:0] = [str(HERE / "_ext"), SOURCE]
 os.environ["PYTHONPATH"] = SOURCE  # notebooks run in processes of their own
 
+from jupyter_client.connect import ConnectionFileMixin  # noqa: E402
+
 from fairshield import __version__  # noqa: E402
 
 project = "fairshield"
@@ -38,6 +40,7 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+ConnectionFileMixin.transport.default_value = "ipc"  # no open port, and no warning about one
 
 # Docstrings.
 autodoc_member_order = "bysource"
@@ -47,8 +50,9 @@ autodoc_use_type_comments = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_use_param = False  # types are in the signature
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # several names may share a line
 
 # Every name of fairshield that is mentioned must be documented.  Names of other projects cannot be
 # looked up without a network, and words in the types of numpydoc sections are not names.

@@ -55,8 +55,14 @@ def skip(app: Sphinx, what: str, name: str, item: object, skip: bool, options: A
     return True if str(item.__doc__).startswith("Alias for field number") else None
 
 
+def own(app: Sphinx, name: str, item: type, options: Any, bases: list[type]) -> None:
+    """Leave out a base that says nothing."""
+    bases[:] = [base for base in bases if base is not object] or bases
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect to Sphinx."""
+    app.connect("autodoc-process-bases", own)
     app.connect("autodoc-skip-member", skip)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -57,7 +57,7 @@ class Policy:
     """
 
     method: ClassVar[Literal["exact", "long"]] = "exact"
-    """``exact``: a table of all decisions; ``long``: see :mod:`fairshield.long`."""
+    """A table of all decisions is ``exact``; of ``long`` ones see :mod:`fairshield.long`."""
     _methods: ClassVar[dict[str, type[Policy]]] = {}
 
     prop: Property
