@@ -44,6 +44,10 @@ from fairshield.verify import verify as verify
 if TYPE_CHECKING:
     from fairshield.client import AsyncClient as AsyncClient
     from fairshield.client import Client as Client
+    from fairshield.monitor import Alarm as Alarm
+    from fairshield.monitor import Monitor as Monitor
+    from fairshield.monitor import MonitorReport as MonitorReport
+    from fairshield.monitor import ShadowReport as ShadowReport
     from fairshield.periodic import DynamicShield as DynamicShield
     from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
     from fairshield.periodic import Guarantee as Guarantee
@@ -54,7 +58,10 @@ if TYPE_CHECKING:
     from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
     from fairshield.periodic import StaticFairShield as StaticFairShield
 
-_LAZY = dict.fromkeys(("AsyncClient", "Client"), "fairshield.client") | dict.fromkeys(
+_LAZY = {
+    **dict.fromkeys(("AsyncClient", "Client"), "fairshield.client"),
+    **dict.fromkeys(("Alarm", "Monitor", "MonitorReport", "ShadowReport"), "fairshield.monitor"),
+} | dict.fromkeys(
     (
         "DynamicShield",
         "ExactPeriodicShield",
