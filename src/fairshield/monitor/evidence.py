@@ -19,8 +19,9 @@ group, proposal and cost level.
 A change may come late, and requests from before it would hide it.  So a bet is placed over the
 whole stream, and others begin anew every 512, 4,096 and 32,768 requests.  Each of the four has a
 quarter of the capital; the b-th of those that begin anew has :math:`1/(b(b+1))` of its share, of
-which all together make 1.  The total :math:`E_t` is again a martingale that begins at 1, and by
-Ville's inequality a right model is ever contradicted, :math:`E_t \ge 1/\alpha` at some time, with
+which all together make 1.  The total :math:`E_t` is again a martingale that begins at 1 (where the
+model thinks some values impossible, a supermartingale: bets on them are lost), and by Ville's
+inequality a right model is ever contradicted, :math:`E_t \ge 1/\alpha` at some time, with
 probability at most :math:`\alpha`.
 
 Only counts by cell are kept.
@@ -209,7 +210,8 @@ class Watch:
     def look(self) -> float:
         """The logarithm of the capital now, without settling anything."""
         cells = Cells(*(c[None] for c in self.cells))
-        return float(self._read(np.array([max(self.decided, 1)]), cells).total[0])
+        # As of the next request: bets that end with the last one are settled.
+        return float(self._read(np.array([self.decided + 1]), cells).total[0])
 
     # Many at once ---------------------------------------------------------------------------
 

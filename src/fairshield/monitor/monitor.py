@@ -396,6 +396,11 @@ class Monitor:
         return tuple(self._tally.groups)
 
     @property
+    def shadow(self) -> AnyPolicy | None:
+        """The policy that runs beside the decisions."""
+        return None if self._shadow is None else self._shadow.policy
+
+    @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in order; of those about windows the last ``keep``."""
         return tuple(sorted((*self._violations, *self._lasting), key=_order))

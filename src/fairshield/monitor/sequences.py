@@ -111,15 +111,16 @@ def bias_bounds(
         low, high = 2 * share.lower - 1, 2 * share.upper - 1
         return max(0.0, low, -high), max(high, -low)
     if isinstance(prop, DisparateImpact):
-        least, most = _ratio(a.lower, b.upper), _ratio(a.upper, b.lower)
         if not prop.two_sided:
-            return least, most
-        other_least, other_most = _ratio(b.lower, a.upper), _ratio(b.upper, a.lower)
-        return max(0.0, 1 - min(most, other_most)), 1 - min(least, other_least)
+            return _ratio(a.lower, b.upper, 0.0), _ratio(a.upper, b.lower, 0.0)
+        # Rates that are both 0 are as alike as can be.
+        least = min(_ratio(a.lower, b.upper, 1.0), _ratio(b.lower, a.upper, 1.0))
+        most = min(_ratio(a.upper, b.lower, 1.0), _ratio(b.upper, a.lower, 1.0))
+        return max(0.0, 1 - most), 1 - least
     if isinstance(prop, BoundedRates):
         lower, upper = float(prop.lower), float(prop.upper)
-        least = max(0.0, *(max(lower - g.upper, g.lower - upper) for g in (a, b)))
-        return least, max(0.0, *(max(lower - g.lower, g.upper - upper) for g in (a, b)))
+        nearest = max(0.0, *(max(lower - g.upper, g.lower - upper) for g in (a, b)))
+        return nearest, max(0.0, *(max(lower - g.lower, g.upper - upper) for g in (a, b)))
     return None
 
 
@@ -127,7 +128,7 @@ def _furthest(a: Interval, b: Interval) -> float:
     return max(a.upper - b.lower, b.upper - a.lower)
 
 
-def _ratio(one: float, other: float) -> float:
+def _ratio(one: float, other: float, of_zeros: float) -> float:
     if other > 0.0:
         return one / other
-    return math.inf if one > 0.0 else 0.0
+    return math.inf if one > 0.0 else of_zeros
