@@ -30,10 +30,11 @@ from fairshield.monitor.report import (
 from fairshield.monitor.saving import Saving, saving
 from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
 from fairshield.monitor.settings import agreed, check_numbers, names_of
-from fairshield.monitor.shadow import AnyPolicy, Shadow
+from fairshield.monitor.shadow import Shadow
 from fairshield.monitor.tally import Tally
 from fairshield.records import Flag, as_cost, as_flag
 from fairshield.spec import Property
+from fairshield.stream import AnyPolicy
 from fairshield.synthesis import synthesize
 
 _VERSION = 1

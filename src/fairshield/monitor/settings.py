@@ -8,7 +8,7 @@ from typing import Any
 from fairshield.counts import Counts, Group, group_name, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.monitor.evidence import Inputs
-from fairshield.monitor.shadow import AnyPolicy
+from fairshield.stream import AnyPolicy
 
 
 def names_of(

@@ -18,8 +18,7 @@ from fairshield.periodic import PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
-
-AnyPolicy = Policy | PeriodicPolicy
+from fairshield.stream import AnyPolicy, AnyShield
 
 
 class Shadow:
@@ -44,7 +43,7 @@ class Shadow:
         policy = self.policy
         return policy.horizon if isinstance(policy, Policy) else policy.period
 
-    def _fresh(self) -> Shield | PeriodicShield:
+    def _fresh(self) -> AnyShield:
         policy = self.policy
         return Shield(policy) if isinstance(policy, Policy) else PeriodicShield(policy)
 
@@ -75,20 +74,10 @@ class Shadow:
         """The same for many, in order; groups are numbers."""
         names = np.empty(len(self.policy.groups), object)
         names[:] = self.policy.groups
-        if isinstance(self._shield, PeriodicShield):
-            for i, g in enumerate(groups.tolist()):
-                outcome = None if outcomes is None else bool(outcomes[i])
-                self.decide(
-                    names[g], accepted=bool(accepted[i]), proposed=bool(proposed[i]),
-                    cost=float(costs[i]), outcome=outcome,
-                )  # fmt: skip
-            return
         first, paid = 0, [np.array([self.cost_paid])]
         while first < len(groups):
             some = slice(first, first + self._left)
-            shield = self._shield
-            assert isinstance(shield, Shield)
-            batch = shield.decide_many(
+            batch = self._shield.decide_many(
                 names[groups[some]], proposed[some], costs[some],
                 outcomes[some] if self.policy.labelled and outcomes is not None else None,
             )  # fmt: skip
