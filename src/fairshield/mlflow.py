@@ -267,6 +267,25 @@ class ShieldedModel:
 
     Calls to :meth:`predict` go on in one stream, in order of arrival, whatever thread they come
     from.  A process has its own stream, which ends with it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fairshield as fs
+    >>> class Rule:
+    ...     def predict(self, frame):
+    ...         return frame["income"] > 50
+    >>> inputs = fs.InputModel.agnostic({"f": 0.5, "m": 0.5})
+    >>> policy = fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=4)
+    >>> model = ShieldedModel(Rule(), policy, Reading(group=("sex",)))
+    >>> people = pd.DataFrame({"income": [60, 70, 40], "sex": ["m", "m", "f"]})
+    >>> model.predict(people)[["accepted", "proposed", "window", "position"]]
+       accepted  proposed  window  position
+    0      True      True       0         0
+    1      True      True       0         1
+    2      True     False       0         2
+    >>> model.predict(people).position.tolist()
+    [3, 0, 1]
     """
 
     def __init__(self, model: Any, policy: AnyPolicy, reading: Reading) -> None:
@@ -419,7 +438,7 @@ def save_model(
     code_paths, metadata, mlflow_model
         As of MLflow's own flavours.
     """
-    rule = _checked_policy(policy)
+    rule = load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
     if rule.labelled and outcome is None:
         raise InvalidValueError(
             f"{rule.prop} counts by outcome: name the column that holds it with outcome="
@@ -439,7 +458,7 @@ def save_model(
             outcome=outcome,
             unseen=Unseen.of(unseen).among(rule.groups),
         )
-        digest = rule.save(data / POLICY_FILE)
+        digest = _put(policy, data / POLICY_FILE)
         options = {"digest": digest, "library": __version__, "reading": reading.to_dict()}
         (data / OPTIONS_FILE).write_text(json.dumps(options, indent=2), encoding="utf-8")
         _load_pyfunc(data)  # what cannot be loaded is not worth saving
@@ -494,23 +513,24 @@ def log_model(
     options
         All keywords of :func:`save_model`.
     """
-    rule = _checked_policy(policy)
     with TemporaryDirectory() as folder:
-        # The digest is that of the file, which is known only once it is written.
-        facts = _prefixed(rule, rule.save(Path(folder, POLICY_FILE)))
-    expected = _expected_cost(rule)
-    info: ModelInfo = Model.log(
-        artifact_path=None,
-        flavor=sys.modules[__name__],
-        name=name,
-        registered_model_name=registered_model_name,
-        await_registration_for=await_registration_for,
-        params={**facts, "fairshield.expected_cost": expected},
-        tags={**facts, **(tags or {})},
-        model=model,
-        policy=rule,
-        **options,
-    )
+        # A policy's digest is that of its file.
+        file = Path(folder, POLICY_FILE)
+        digest = _put(policy, file)
+        rule = load_policy(file)
+        facts, expected = _prefixed(rule, digest), _expected_cost(rule)
+        info: ModelInfo = Model.log(
+            artifact_path=None,
+            flavor=sys.modules[__name__],
+            name=name,
+            registered_model_name=registered_model_name,
+            await_registration_for=await_registration_for,
+            params={**facts, "fairshield.expected_cost": expected},
+            tags={**facts, **(tags or {})},
+            model=model,
+            policy=file,
+            **options,
+        )
     if info.run_id is not None:
         # Tags: a run has one value of a parameter for ever, and may log several models.
         client = mlflow.MlflowClient()
@@ -520,8 +540,12 @@ def log_model(
     return info
 
 
-def _checked_policy(policy: AnyPolicy | str | os.PathLike[str]) -> AnyPolicy:
-    return load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
+def _put(policy: AnyPolicy | str | os.PathLike[str], path: Path) -> str:
+    """A policy, or a copy of its file, at ``path``; returns its digest."""
+    if isinstance(policy, str | os.PathLike):
+        shutil.copyfile(policy, path)
+        return digest_of(path)
+    return policy.save(path)
 
 
 def _facts(policy: AnyPolicy, digest: str) -> dict[str, str]:
