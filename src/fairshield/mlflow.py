@@ -66,7 +66,7 @@ MARGIN = "margin"
 """``cost``: how far the score is from the threshold, the classifier's confidence."""
 Score = Literal["auto", "predict_proba", "decision_function", "predict"]
 
-_NATIVE = ("xgboost", "lightgbm", "catboost", "sklearn")
+_NATIVE = ("xgboost", "lightgbm", "sklearn")
 """Flavours whose models are saved in their own way; a class of two is of the first."""
 _PARAMS = ParamSchema([
     ParamSpec("stream", DataType.string, "continue"),
@@ -418,7 +418,7 @@ def save_model(
     Parameters
     ----------
     model
-        A fitted classifier of scikit-learn, XGBoost, LightGBM or CatBoost; any object with
+        A fitted classifier of scikit-learn, XGBoost or LightGBM; any object with
         ``predict``; a :class:`mlflow.pyfunc.PythonModel`; or a model that MLflow has already: its
         URI, its folder, or what :func:`mlflow.pyfunc.load_model` returned.
     policy
