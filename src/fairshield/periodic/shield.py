@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import At, Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.periodic.conditions import Counters
@@ -222,7 +222,7 @@ class PeriodicShield:
         left = self.remaining + awaited
         return bool(self._condition.certain(start, gained, left))
 
-    def _gained(self) -> tuple[int, int, int, int]:
+    def _gained(self) -> At:
         """Counters since the start of the period."""
         return (0, 0, 0, 0) if self._plan is None else self._plan.gained()
 
