@@ -150,9 +150,12 @@ def assert_read_alike(policy: fs.Policy, reader: dict[str, Any], tmp_path: Path)
     file = reader["read"]((tmp_path / "policy.shield").read_bytes())
     costs = (0.0, 0.2, 1.0, 1.5, 2.0)
     for at in states(policy):
-        assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(*at)
+        assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(at[0], at[1:])
         for request in product((0, 1), (False, True), costs):
-            assert reader["decide"](*file, *at, *request) == verdict(policy, *at, *request)[0]
+            assert (
+                reader["decide"](*file, *at, *request)
+                == verdict(policy, at[0], at[1:], *request)[0]
+            )
 
 
 PERIODIC = [
@@ -185,7 +188,8 @@ def test_periodic_files_are_as_the_page_says(
     for at in states(policy.tables):
         for request in product((0, 1), (False, True), (0.2, 1.0, 2.0)):
             assert (
-                reader["decide"](*file, *at, *request) == verdict(policy.tables, *at, *request)[0]
+                reader["decide"](*file, *at, *request)
+                == verdict(policy.tables, at[0], at[1:], *request)[0]
             )
 
 

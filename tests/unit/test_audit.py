@@ -297,7 +297,7 @@ def test_what_agrees_with_the_policy_may_be_given_in_any_order(even: fs.InputMod
 
 
 def test_start_counters_of_one_group_are_refused() -> None:
-    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need exactly two"):
+    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need at least two"):
         fs.audit(PARITY, people(("a", 1)), start=fs.Counts({"a": (1, 1)}))
 
 

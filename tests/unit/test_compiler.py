@@ -14,10 +14,12 @@ COMPILED = [
     "evaluate",
     "long.kernels",
     "long.price_kernels",
+    "many.kernels",
     "runtime.compiled",
     "simulate",
     "synthesis.best_effort",
     "synthesis.kernels",
+    "synthesis.many_kernels",
     "synthesis.row_kernels",
     "verify.kernels",
 ]

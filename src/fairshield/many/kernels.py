@@ -62,11 +62,10 @@ def sums_of(terms: Ints, t: int, number: int, sums: Ints) -> None:
 @_jit
 def go_on(sums: Ints, first: int) -> None:
     """The next state of a layer, or, with ``first`` 1, the beginning of the next row."""
-    sums[0] = 0
     i = first
     while i < len(sums) - 2 and sums[i] == sums[i + 1]:
-        sums[i] = 0
         i += 1
+    sums[:i] = 0
     sums[i] += 1
 
 

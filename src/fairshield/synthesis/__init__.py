@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield._version import __version__
-from fairshield.counts import Counts, Group, is_whole, unknown_group
+from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
@@ -479,7 +479,7 @@ def _n_levels(inputs: InputModel | InputSchedule) -> int:
 
 
 def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
-    so_far = " and ".join(
+    so_far = in_words(
         f"{count.accepted} accepted of {count.seen} in {group}" for group, count in start.items()
     )
     return InfeasibleError(

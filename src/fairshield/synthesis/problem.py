@@ -220,7 +220,5 @@ def make_problem(
         checkpoints=checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),
-        stay=np.maximum(stay, LEAST_WEIGHT)
-        if prop.relevant_outcome is not None
-        else np.zeros(len(probs)),
+        stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
     )

@@ -65,6 +65,11 @@ class Position(NamedTuple):
         """The counters."""
         return self[1:]
 
+    @property
+    def where(self) -> tuple[int, At]:
+        """Decisions made, and the counters."""
+        return self.t, self[1:]
+
     def after(self, group: int, accepted: bool) -> Position:
         """One more decision, on a relevant person."""
         taken = int(accepted)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.compiler import NO_ALLOCATION, jit
+from fairshield.many import kernels as many
 from fairshield.runtime.compiled import PolicyTables, accepts, look_up, place
 
 Ints = NDArray[np.int64]
@@ -72,3 +73,59 @@ def expand(
                 stay, k = place(tables, t + 1, n_a, k_a, n_b, k_b)
                 after[after_starts[stay - first_after] + k] = 1
     return transitions
+
+
+# Any number of groups -----------------------------------------------------------------------
+
+
+@_jit
+def many_answers(tables: many.ManyTables, t: int, at: Ints, group: int, levels: Ints) -> int:
+    """:func:`answers` of a policy of several groups."""
+    found = 0
+    code = many.look_up(tables, t, at, group)
+    for i in range(len(levels) - 1, -1, -1):
+        for proposed in (False, True):
+            accepted = many.accepts(tables, code, t, group, proposed, levels[i])
+            found |= ACCEPT if accepted else REJECT
+        if found == REJECT | ACCEPT:
+            break
+    return found
+
+
+@_jit
+def expand_many(
+    tables: many.ManyTables, t: int, levels: Ints, here: Flags, first_after: int, after: Flags,
+    sums: Ints, at: Ints,
+) -> int:  # fmt: skip
+    """:func:`expand` for several groups; states are in the order of their numbers.
+
+    ``sums`` and ``at`` are scratch, both of zeros but for ``sums[-1]``.
+    """
+    transitions = 0
+    sums[-1] = t
+    for state in range(len(here)):
+        if here[state]:
+            many.counters_of(sums, at)
+            for group in range(len(at) // 2):
+                found = many_answers(tables, t, at, group, levels)
+                at[2 * group] += 1
+                for accepted in range(2):
+                    if found & (ACCEPT if accepted else REJECT):
+                        at[2 * group + 1] += accepted
+                        number = many.place(tables.terms, tables.labelled, t + 1, at)
+                        after[number - first_after] = 1
+                        at[2 * group + 1] -= accepted
+                        transitions += 1
+                at[2 * group] -= 1
+            if tables.labelled:
+                after[many.place(tables.terms, True, t + 1, at) - first_after] = 1
+        many.go_on(sums, 0)
+    return transitions
+
+
+@_jit
+def counters_in(terms: Ints, t: int, states: Ints, sums: Ints, found: Ints) -> None:
+    """Counters of states given by their place in layer ``t``."""
+    for i in range(len(states)):
+        many.sums_of(terms, t, states[i], sums)
+        many.counters_of(sums, found[i])
