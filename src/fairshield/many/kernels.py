@@ -61,7 +61,7 @@ def sums_of(terms: Ints, t: int, number: int, sums: Ints) -> None:
 
 @_jit
 def go_on(sums: Ints, first: int) -> None:
-    """The next state of a layer, or, with ``first`` 1, the beginning of the next row."""
+    """The next state of a layer; with ``first`` above 0 the first with other sums from there on."""
     i = first
     while i < len(sums) - 2 and sums[i] == sums[i + 1]:
         i += 1

@@ -168,7 +168,7 @@ class _Induction:
             self.layout.states_before(t),
         )  # fmt: skip
         parts = max(1, min(self.threads, size // _WORTH_A_THREAD))
-        edges = [self._row_start(t, size * part // parts) for part in range(parts)] + [size]
+        edges = [self._block_start(t, size * part // parts) for part in range(parts)] + [size]
         others = [
             pool.submit(work, begin, end, room)
             for (begin, end), room in zip(pairwise(edges[1:]), self.rooms[1:], strict=False)
@@ -180,10 +180,10 @@ class _Induction:
         self.values = self.spare[:size]
         self.spare = before if len(before) else np.empty(self.layout.states_of(max(t - 1, 0)))
 
-    def _row_start(self, t: int, state: int) -> int:
-        sums = self.rooms[0].sums
-        sums_of(self.layout.terms, t, state, sums)
-        return state - int(sums[0])
+    def _block_start(self, t: int, state: int) -> int:
+        sums, terms = self.rooms[0].sums, self.layout.terms
+        sums_of(terms, t, state, sums)
+        return state - int(terms[1, sums[0]] + terms[2, sums[1]])
 
 
 def fair_pairs(problem: Problem, prop: Property) -> NDArray[np.bool_]:
