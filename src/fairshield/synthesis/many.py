@@ -24,6 +24,7 @@ from fairshield.spec import Property
 from fairshield.synthesis import reference
 from fairshield.synthesis.many_kernels import Room, Step, back_up
 from fairshield.synthesis.memory import available_bytes, human
+from fairshield.synthesis.method import check_method
 from fairshield.synthesis.problem import Problem, make_problem
 
 Progress = Callable[[float], None]
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_STATES = 10**9
-"""States of a table that the processors of one machine solve in seconds."""
+"""States of a table that two processors solve in about twenty seconds."""
 _MOST_REFERENCE = 200_000
 _WORTH_A_THREAD = 100_000
 """States of a layer below which another thread costs more than it brings."""
@@ -54,6 +55,7 @@ def check_options(
     best_effort: bool, backend: str,
 ) -> None:  # fmt: skip
     """Refuse what is there for two groups only."""
+    check_method(method)
     for asked, what in (
         (method == "long", "method='long' has certificates for two groups: use 'exact'"),
         (
