@@ -84,6 +84,10 @@ class Policy:
         super().__init_subclass__(**kwargs)
         Policy._methods[cls.stored_as] = cls
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out from the fields is worked out again, and some of it holds locks.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     @property
     def groups(self) -> tuple[Group, ...]:
         """The names of the groups; the first is the paper's group a."""

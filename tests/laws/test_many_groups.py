@@ -301,10 +301,32 @@ def test_many_are_decided_as_one_by_one(spec: Spec, stream: list[Request]) -> No
     one, all_at_once, stream = fs.Shield(policy), fs.Shield(policy), stream[: spec.horizon]
     decisions = run(one, stream)
     groups, proposed, costs, outcomes = zip(*stream, strict=True)
-    batch = all_at_once.decide_many(groups, proposed, costs, outcomes if policy.labelled else None)
+    known = outcomes if policy.labelled else None
+    batch = all_at_once.decide_many(groups, proposed, costs, known, reasons=True)
     assert batch.accepted.tolist() == [decision.accepted for decision in decisions]
+    told = [decision.reason if decision.overruled else None for decision in decisions]
+    assert list(batch.reasons or ()) == told
     assert all_at_once.counts == one.counts
     assert all_at_once.guaranteed == one.guaranteed
+
+
+@given(
+    specs(symmetric_properties, horizons=(1, 3), groups=THREE),
+    st.lists(three_streams, min_size=2, max_size=3),
+)
+def test_a_stream_goes_on_from_window_to_window(spec: Spec, parts: list[list[Request]]) -> None:
+    policy = spec.feasible_policy()
+    stream = fs.Stream(policy, unseen="follow")
+    asked = [request for part in parts for request in (*part, Request("x", True, 1.0, True))]
+    groups, proposed, costs, outcomes = zip(*asked, strict=True)
+    found = stream.decide_many(groups, proposed, costs, outcomes if policy.labelled else None)
+    assert stream.followed["x"].seen == len(parts)
+    known = [request for request in asked if request.group != "x"]
+    answers = [yes for yes, who in zip(found.accepted.tolist(), groups, strict=True) if who != "x"]
+    for first in range(0, len(known), spec.horizon):
+        window = run(fs.Shield(policy), known[first : first + spec.horizon])
+        here = answers[first : first + spec.horizon]
+        assert [decision.accepted for decision in window] == here
 
 
 @settings(max_examples=20)

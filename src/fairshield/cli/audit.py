@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     period_option,
     property_options,
     start_option,
+    unseen_option,
 )
 from fairshield.cli.output import (
     number_of,
@@ -33,6 +34,7 @@ from fairshield.cli.output import (
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import InvalidValueError, MissingExtraError
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -79,6 +81,7 @@ _SHOWN = 10
 @click.option(
     "--names", metavar="A,B", callback=names_callback, help="The groups, first one first."
 )
+@unseen_option
 @format_option
 @json_option
 @click.pass_context
@@ -90,6 +93,7 @@ def audit(
     expect: list[tuple[str, int, str]],
     policy: Path | None,
     names: tuple[str, ...] | None,
+    unseen: Unseen,
     format: Format | None,
     as_json: bool,
     **words: Any,
@@ -116,7 +120,7 @@ def audit(
             "say what to audit: one LOG (- for standard input), or --db DATABASE, with which go "
             "names of streams and --expect"
         )
-    _audit_log(ctx, log[0], policy, names, format, as_json, chosen)
+    _audit_log(ctx, log[0], policy, names, unseen, format, as_json, chosen)
 
 
 def _audit_log(
@@ -124,6 +128,7 @@ def _audit_log(
     log: str,
     policy: Path | None,
     names: tuple[str, ...] | None,
+    unseen: Unseen,
     format: Format | None,
     as_json: bool,
     chosen: dict[str, Any],
@@ -146,6 +151,7 @@ def _audit_log(
             checkpoints=chosen.get("checkpoints", ()),
             policy=loaded if isinstance(loaded, Policy) else None,
             shield=shield,
+            unseen=unseen,
         )
     derived = shield if report.difference is None else None
     if as_json:
@@ -291,6 +297,7 @@ def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None)
             ("cost paid", f"{report.cost_paid:.6g}"),
             ("largest bias", _largest_bias(report, noun)),
             *_difference(report),
+            *_followed(report),
             *([] if shield is None else [("guarantee", str(shield.guarantee))]),
         ]
     )
@@ -300,6 +307,13 @@ def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None)
         _print_periods(report, complete)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
+
+
+def _followed(report: AuditReport) -> list[tuple[str, str]]:
+    if not report.followed:
+        return []
+    by_group = ", ".join(f"{printable(str(g))} {n:,}" for g, n in report.followed.items())
+    return [("not counted", f"{sum(report.followed.values()):,} of undeclared groups: {by_group}")]
 
 
 def _verdict(report: AuditReport, noun: str, unfair: int, complete: int) -> str:

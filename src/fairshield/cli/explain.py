@@ -14,15 +14,17 @@ from fairshield.cli.options import (
     format_option,
     json_option,
     policy_argument,
+    unseen_option,
 )
 from fairshield.cli.output import print_json
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
 from fairshield.records import Format, declared, format_of, open_lines, read_records
 from fairshield.runtime.shield import Shield
-from fairshield.runtime.step import Decision
+from fairshield.runtime.step import Decision, Why
 from fairshield.specfile import parse_counts
 
 Found = tuple[dict[str, Any], Decision, Any]
@@ -58,6 +60,7 @@ Found = tuple[dict[str, Any], Decision, Any]
 @click.option(
     "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
 )
+@unseen_option
 @format_option
 @json_option
 def explain(
@@ -70,6 +73,7 @@ def explain(
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
+    unseen: Unseen,
     format: Format | None,
     as_json: bool,
 ) -> None:
@@ -82,7 +86,8 @@ def explain(
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
-        found = _from_log(loaded, log, format or format_of(log), set(lines), only_overruled)
+        chosen = format or format_of(log)
+        found = _from_log(loaded, log, chosen, set(lines), only_overruled, unseen)
     elif group is not None and isinstance(loaded, Policy):
         found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
@@ -98,15 +103,21 @@ def explain(
 
 
 def _from_log(
-    policy: Policy | PeriodicPolicy, log: str, format: Format, lines: set[int], only_overruled: bool
+    policy: Policy | PeriodicPolicy,
+    log: str,
+    format: Format,
+    lines: set[int],
+    only_overruled: bool,
+    unseen: Unseen,
 ) -> Iterator[Found]:
-    windows, missing = Windows(policy), set(lines)
+    windows, missing = Windows(policy, unseen=unseen), set(lines)
     with open_lines(log) as text, blamed_on(log):
         for record in read_records(text, format):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled
-            if wanted or not (lines or only_overruled):
+            asked = wanted or not (lines or only_overruled)
+            if asked and (lines or answer.decision.why is not Why.UNSEEN):
                 where = {"line": record.line, "window": answer.window}
                 yield where, answer.decision, windows.explain(answer)
         if missing:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
 from fairshield.spec import (
     BoundedRates,
@@ -143,6 +144,14 @@ format_option = click.option(
     "--format",
     type=click.Choice(["jsonl", "csv"]),
     help="Default: csv for a file named .csv, else jsonl.",
+)
+unseen_option = click.option(
+    "--unseen",
+    metavar="refuse|follow|map:GROUP",
+    default="refuse",
+    show_default=True,
+    callback=reading(Unseen.of),
+    help="What to do with people of groups that the policy does not know.",
 )
 start_option = click.option(
     "--start",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
+from fairshield.groups import Unseen
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record
 from fairshield.runtime.report import AuditReport, Difference, Violation, Window
@@ -60,6 +61,7 @@ def audit(
     checkpoints: tuple[int, ...] = (),
     policy: Policy | None = None,
     shield: PeriodicDecider | None = None,
+    unseen: Unseen | str = "refuse",
 ) -> AuditReport:
     """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
 
@@ -94,6 +96,9 @@ def audit(
     shield
         A periodic shield at the beginning of its run, of the kind that decided; takes the place of
         ``policy``.
+    unseen
+        What happened to people of other groups, see :class:`~fairshield.Unseen`: those that were
+        followed are not counted, and reported.
 
     Raises
     ------
@@ -130,8 +135,9 @@ def audit(
     prop.check_groups(len(groups))
     _check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
+    others = Unseen.of(unseen).among(groups)
     auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield)
-    for record, is_last in _marking_last(records):
+    for record, is_last in _marking_last(auditor.counted(records, others)):
         auditor.add(record, is_last)
     return auditor.report()
 
@@ -174,6 +180,7 @@ class _Auditor:
         self.decisions, self.overruled, self.cost_paid = 0, 0, 0.0
         self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
         self.by_position: list[int] = []
+        self.followed: dict[Group, int] = {}
         self._open_window()
 
     def _open_window(self) -> None:
@@ -187,6 +194,23 @@ class _Auditor:
     @property
     def counts(self) -> Counts:
         return Counts({group: (self.seen[group], self.accepted[group]) for group in self.start})
+
+    def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
+        """The records of declared groups, others as what they count as."""
+        known = tuple(self.start)
+        for record in records:
+            group = record.group()
+            name: Group | None = group
+            if group not in self.by_group and unseen.kind != "refuse":
+                name = unseen.known_as(group, known)
+            if name is None:
+                self.followed[group] = self.followed.get(group, 0) + 1
+            else:
+                yield (
+                    record
+                    if name == group
+                    else record._replace(fields=record.fields | {"group": name})
+                )
 
     def add(self, record: Record, is_last: bool) -> None:
         """Count one decision, and ask the property if it had to hold after it."""
@@ -285,6 +309,7 @@ class _Auditor:
             cost_paid=self.cost_paid,
             overruled_by_group=self.by_group,
             overruled_by_position=tuple(self.by_position),
+            followed=self.followed,
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.compiler import NO_ALLOCATION, jit
-from fairshield.counts import At, group_name, unknown_group
+from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.columns import column, costs_of, flags
 from fairshield.long import LongPolicy
@@ -60,6 +60,14 @@ class Requests(NamedTuple):
     levels: NDArray[np.int32]
     costs: NDArray[np.float64]
     relevant: NDArray[np.bool_]
+
+    def part(self, here: slice) -> Requests:
+        """Some of the requests."""
+        return Requests(*(column[here] for column in self))
+
+    def in_rows(self, here: slice, length: int) -> Requests:
+        """Some of the requests, so many to a row."""
+        return Requests(*(column[here].reshape(-1, length) for column in self))
 
     def gained(self, accepted: NDArray[np.bool_], n_groups: int = 2) -> Ints:
         """``(…, n + 1, 2 G)``: counters ``n_a, k_a, …`` before each decision, and after all."""
@@ -389,11 +397,15 @@ def encode_requests(
 
 
 def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
-    _, second, *others = policy.groups
-    number = np.asarray(groups == second).view(np.int8)
-    known = number.view(np.bool_) | (groups == policy.groups[0])
-    for i, group in enumerate(others, start=2):
-        number, known = number + np.int8(i) * (groups == group), known | (groups == group)
-    if not known.all():
-        raise unknown_group(group_name(groups[~known][0]), policy.groups)
-    return number
+    numbers = group_numbers(policy.groups, groups)
+    if numbers.min(initial=0) < 0:
+        raise unknown_group(group_name(groups[numbers < 0][0]), policy.groups)
+    return numbers
+
+
+def group_numbers(known: tuple[Group, ...], groups: NDArray[Any]) -> NDArray[np.int8]:
+    """The place of each person's group among those declared; -1 where it is none of them."""
+    numbers = np.full(len(groups), -1, np.int8)
+    for i, name in enumerate(known):
+        numbers[np.asarray(groups == name)] = i
+    return numbers
