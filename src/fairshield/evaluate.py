@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.codes import accepts
 from fairshield.compiler import jit
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
@@ -19,7 +20,7 @@ from fairshield.layout import Layout
 from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, accepts, look_up, many_tables, tables
+from fairshield.runtime.compiled import PolicyTables, look_up, many_tables, tables
 
 Floats = NDArray[np.float64]
 
@@ -121,7 +122,7 @@ def _push_forward(
                             for r in range(2):
                                 for c in range(len(costs)):
                                     p = mass * probs[i, g, r, c]
-                                    taken = accepts(tables, code, t, g, r == 1, levels[c])
+                                    taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
                                     if taken != (r == 1):
                                         cost[t] += p * costs[c]
                                         overruled[t, g] += p
@@ -162,7 +163,7 @@ def _push_forward_many(
                     for r in range(2):
                         for c in range(len(costs)):
                             p = mass * probs[i, g, r, c]
-                            taken = many.accepts(tables, code, t, g, r == 1, levels[c])
+                            taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
                             if taken != (r == 1):
                                 cost[t] += p * costs[c]
                                 overruled[t, g] += p

@@ -11,6 +11,7 @@ import pytest
 from fairshield import compiler
 
 COMPILED = [
+    "codes",
     "evaluate",
     "long.kernels",
     "long.price_kernels",

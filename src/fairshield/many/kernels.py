@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.codes import FORCED, accepts
 from fairshield.compiler import NO_ALLOCATION, jit
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
-
-FORCED = 1 << 40
-"""Stands for a decision that no cost can change."""
 
 
 class ManyTables(NamedTuple):
@@ -102,20 +100,6 @@ def look_up(tables: ManyTables, t: int, at: Ints, group: int) -> int:
     return 0 if code == tables.dead else code
 
 
-@_jit
-def accepts(tables: ManyTables, code: int, t: int, group: int, proposed: bool, level: int) -> bool:
-    """Whether to accept, given the code of the state."""
-    if code == 0 or (code > 0) != proposed:
-        return proposed
-    if abs(code) == FORCED:
-        return not proposed
-    if level == tables.ranks.shape[3]:
-        return proposed  # above all levels
-    i = t if len(tables.ranks) > 1 else 0
-    overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
-    return proposed != overrule
-
-
 # Requests in order --------------------------------------------------------------------------
 
 
@@ -128,7 +112,7 @@ def decide_stream(
     for i in range(len(groups)):
         g = np.int64(groups[i])
         code = look_up(tables, t + i, at, g)
-        accept = accepts(tables, code, t + i, g, proposed[i], np.int64(levels[i]))
+        accept = accepts(tables.ranks, code, t + i, g, proposed[i], np.int64(levels[i]))
         accepted[i] = accept
         if relevant[i]:
             at[2 * g] += 1

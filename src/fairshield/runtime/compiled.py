@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairshield.codes import FORCED, accepts
 from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
@@ -27,10 +28,6 @@ Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
 # The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
 _inline = jit(**NO_ALLOCATION, forceinline=True)
-
-
-FORCED = 1 << 40
-"""Stands for a decision that no cost can change."""
 
 
 class PolicyTables(NamedTuple):
@@ -224,30 +221,13 @@ def look_up(
 
 
 @_inline
-def accepts(
-    tables: PolicyTables, code: int, t: int, group: int, proposed: bool, level: int
-) -> bool:
-    """Whether to accept, given the code of the state."""
-    if code == 0 or (code > 0) != proposed:
-        return proposed
-    if abs(code) == FORCED:
-        return not proposed
-    if level == tables.ranks.shape[3]:
-        # Above all levels, where only a larger risk overrules.
-        return proposed != (level < abs(code))
-    i = t if len(tables.ranks) > 1 else 0
-    overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
-    return proposed != overrule
-
-
-@_inline
 def verdict(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
     group: int, proposed: bool, level: int,
 ) -> bool:  # fmt: skip
     """Whether to accept."""
     code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
-    return accepts(tables, code, t, group, proposed, level)
+    return accepts(tables.ranks, code, t, group, proposed, level)
 
 
 @_jit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,6 +27,7 @@ from fairshield.synthesis.many_kernels import Room, Step, back_up
 from fairshield.synthesis.memory import available_bytes, human
 from fairshield.synthesis.method import check_method
 from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.reference import ManyPosition
 
 Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
@@ -128,7 +130,7 @@ def solve(
                 f"the reference backend goes up to {_MOST_REFERENCE} states, {problem.horizon} "
                 f"decisions and {layout.n_groups} groups have {layout.n_states}: use 'cpu'"
             )
-        return Solution(*reference.solve_many(problem, layout))
+        return _solved_by_recursion(problem, layout)
     check_size(layout, problem.n_levels, record=record, insist=True)
     induction = _Induction(problem, layout, record, threads)
     with ThreadPoolExecutor(threads) as pool:
@@ -139,6 +141,25 @@ def solve(
     value = float(induction.values[0])
     # Weights of probability zero are floored at 1e-300; what they add is not cost.
     return Solution(0.0 if value < 1e-200 else value, induction.codes if record else None)
+
+
+def _solved_by_recursion(problem: Problem, layout: ManyLayout) -> Solution:
+    """What :mod:`fairshield.synthesis.reference` says of every state."""
+    v: Callable[[ManyPosition], float] = reference.cost_to_go(problem)
+    groups = range(layout.n_groups)
+    start = ManyPosition(0, (0, 0) * layout.n_groups)
+    codes = np.zeros((layout.n_groups, layout.n_states), code_type(problem.n_levels))
+    here = {start}
+    for t in range(layout.horizon + 1):
+        for s in here:
+            number = layout.place(*s)
+            if v(s) == math.inf:
+                codes[:, number] = np.iinfo(codes.dtype).min
+            elif t < layout.horizon:
+                codes[:, number] = [reference.code_of(problem, v, s, g) for g in groups]
+        stay = {s.unchanged() for s in here} if layout.labelled else set()
+        here = stay | {s.after(g, y) for s in here for g in groups for y in (False, True)}
+    return Solution(v(start), codes)
 
 
 class _Induction:

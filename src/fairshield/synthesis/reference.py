@@ -18,15 +18,13 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairshield.counts import At, GroupCount, after
 from fairshield.layout import Layout, layer_rows
-from fairshield.many import ManyLayout
-from fairshield.rows import BARE_WIDTH, RowTable, code_type
+from fairshield.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
 SAME_RISK = 1e-12
@@ -211,26 +209,6 @@ def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]
         return code_of(problem, v, s, g)
 
     return v(START), _row_table(problem, record, lambda s: v(s) < math.inf, code)
-
-
-def solve_many(problem: Problem, layout: ManyLayout) -> tuple[float, NDArray[Any]]:
-    """Cost to go at the start, and the codes of every state of any number of groups."""
-    v: Callable[[ManyPosition], float] = cost_to_go(problem)
-    groups = range(len(problem.start))
-    start = ManyPosition(0, (0, 0) * len(groups))
-    codes = np.zeros((len(groups), layout.n_states), code_type(problem.n_levels))
-    dead, here = np.iinfo(codes.dtype).min, {start}
-    for t in range(problem.horizon + 1):
-        for s in here:
-            number = layout.place(*s)
-            for g in groups:
-                if v(s) == math.inf:
-                    codes[g, number] = dead
-                elif t < problem.horizon:
-                    codes[g, number] = code_of(problem, v, s, g)
-        stay = {s.unchanged() for s in here} if problem.labelled else set()
-        here = stay | {s.after(g, y) for s in here for g in groups for y in (False, True)}
-    return v(start), codes
 
 
 def least_risk(problem: Problem) -> Callable[[Position], Prospect]:

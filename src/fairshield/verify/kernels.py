@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.codes import accepts
 from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.many import kernels as many
-from fairshield.runtime.compiled import PolicyTables, accepts, look_up, place
+from fairshield.runtime.compiled import PolicyTables, look_up, place
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
@@ -22,19 +23,16 @@ REJECT, ACCEPT = 1, 2
 
 
 @_jit
-def answers(
-    tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, levels: Ints
-) -> int:
+def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
     """Decisions that some proposal and cost level bring about: ``REJECT | ACCEPT``.
 
     Looks no further once it has seen both, and at the highest cost first, because a cost nobody
     would pay keeps both proposals unless one of them is ruled out.
     """
     found = 0
-    code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
     for i in range(len(levels) - 1, -1, -1):
         for proposed in (False, True):
-            accepted = accepts(tables, code, t, group, proposed, levels[i])
+            accepted = accepts(ranks, code, t, group, proposed, levels[i])
             found |= ACCEPT if accepted else REJECT
         if found == REJECT | ACCEPT:
             break
@@ -59,7 +57,8 @@ def expand(
                 continue
             k_a, k_b = (short, long) if n_a <= n_b else (long, short)
             for group in range(2):
-                found = answers(tables, t, n_a, k_a, n_b, k_b, group, levels)
+                code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
+                found = answers(tables.ranks, code, t, group, levels)
                 in_a, in_b = 1 - group, group
                 for accepted in range(2):
                     if found & (ACCEPT if accepted else REJECT):
@@ -79,20 +78,6 @@ def expand(
 
 
 @_jit
-def many_answers(tables: many.ManyTables, t: int, at: Ints, group: int, levels: Ints) -> int:
-    """:func:`answers` of a policy of several groups."""
-    found = 0
-    code = many.look_up(tables, t, at, group)
-    for i in range(len(levels) - 1, -1, -1):
-        for proposed in (False, True):
-            accepted = many.accepts(tables, code, t, group, proposed, levels[i])
-            found |= ACCEPT if accepted else REJECT
-        if found == REJECT | ACCEPT:
-            break
-    return found
-
-
-@_jit
 def expand_many(
     tables: many.ManyTables, t: int, levels: Ints, here: Flags, first_after: int, after: Flags,
     sums: Ints, at: Ints,
@@ -107,7 +92,8 @@ def expand_many(
         if here[state]:
             many.counters_of(sums, at)
             for group in range(len(at) // 2):
-                found = many_answers(tables, t, at, group, levels)
+                code = many.look_up(tables, t, at, group)
+                found = answers(tables.ranks, code, t, group, levels)
                 at[2 * group] += 1
                 for accepted in range(2):
                     if found & (ACCEPT if accepted else REJECT):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.codes import accepts
 from fairshield.counts import At, Counts, GroupCount
 from fairshield.layout import layer_rows
 from fairshield.many import ManyPolicy
-from fairshield.many.kernels import accepts, look_up
+from fairshield.many.kernels import look_up
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import many_tables, tables, verdict
 from fairshield.verify.kernels import counters_in, expand, expand_many
@@ -161,7 +162,7 @@ class ManyReach(Reach):
     def accepts(self, t: int, at: At, group: int, proposed: bool, level: int) -> bool:
         """What the policy decides."""
         code = look_up(self._tables, t, np.array(at, np.int64), group)
-        return bool(accepts(self._tables, code, t, group, proposed, level))
+        return bool(accepts(self._tables.ranks, code, t, group, proposed, level))
 
 
 class _Layer:
