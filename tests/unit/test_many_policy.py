@@ -168,6 +168,16 @@ def test_too_many_states_are_refused_with_the_longest_window(prop: fs.Property) 
     )  # fmt: skip
 
 
+def test_no_number_of_states_is_too_large_to_be_told() -> None:
+    crowd = fs.InputModel.agnostic(dict.fromkeys(range(100), 0.01))
+    for method in ("auto", "exact"):
+        refused(
+            lambda method=method: fs.synthesize(PARITY, crowd, horizon=10**9, method=method),
+            "100 groups has 1.27e+1425 states", "at most 4 decisions",
+            error=fs.MemoryLimitError,
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize("method", ["auto", "exact"])
 def test_too_little_memory_is_told_before_anything_is_allocated(
     method: Any, monkeypatch: pytest.MonkeyPatch
@@ -176,7 +186,7 @@ def test_too_little_memory_is_told_before_anything_is_allocated(
     monkeypatch.setattr(many, "available_bytes", lambda: have)
     refused(
         lambda: fs.synthesize(PARITY, INPUTS, horizon=60, method=method),
-        "60 decisions and 3 groups", "9.09e+07 states", "10 MB are available", "at most 26 dec",
+        "60 decisions and 3 groups", "9.09e+7 states", "10 MB are available", "at most 26 dec",
         error=fs.MemoryLimitError,
     )  # fmt: skip
     needs = [many.needed_bytes(ManyLayout(t, 3, False), 1, record=True) for t in (26, 27)]

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
@@ -30,7 +29,7 @@ from fairshield.synthesis.method import (
     chosen_method,
     obstacle_of,
 )
-from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.problem import Problem, make_problem, planned_rise
 
 Backend = Literal["auto", "reference", "cpu", "cuda"]
 Progress = Callable[[float], None]
@@ -148,9 +147,9 @@ def synthesize(
         )  # fmt: skip
         return _with_least_cost(
             many.make_many_policy(
-                prop, inputs, horizon, start, points, spread=spread,
-                rise=planned_rise(spread, horizon), method=method, backend=backend,
-                threads=processors() if threads is None else threads, progress=progress,
+                prop, inputs, horizon, start, points, spread=spread, method=method,
+                backend=backend, threads=processors() if threads is None else threads,
+                progress=progress,
             ),
             backend, threads,
         )  # fmt: skip
@@ -284,11 +283,6 @@ def _long_cost_to_go(policy: LongPolicy, counts: Counts, decided: int) -> float:
     from fairshield.synthesis.long_plan import expected_from
 
     return expected_from(policy, counts, decided)
-
-
-def planned_rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
-    """By how much the planned costs rise over the window."""
-    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
 
 
 def remaining_inputs(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from fairshield.synthesis import reference
 from fairshield.synthesis.many_kernels import Room, Step, back_up
 from fairshield.synthesis.memory import available_bytes, human
 from fairshield.synthesis.method import check_method
-from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.problem import Problem, make_problem, planned_rise
 from fairshield.synthesis.reference import ManyPosition
 
 Progress = Callable[[float], None]
@@ -35,6 +36,8 @@ Ints = NDArray[np.int64]
 
 MOST_STATES = 10**9
 """States of a table that two processors solve in about twenty seconds."""
+_MOST_NUMBERS = 2**60
+"""States that have a number."""
 _MOST_REFERENCE = 200_000
 _WORTH_A_THREAD = 100_000
 """States of a layer below which another thread costs more than it brings."""
@@ -89,12 +92,15 @@ def needed_bytes(layout: ManyLayout, n_levels: int, *, record: bool) -> int:
 def check_size(layout: ManyLayout, n_levels: int, *, record: bool, insist: bool) -> None:
     """Raise :class:`MemoryLimitError` if the table is too large; ``insist``: only for memory."""
     states, groups = layout.n_states, layout.n_groups
-    what = f"a window of {layout.horizon} decisions and {groups} groups has {states:.3g} states"
-    if states > MOST_STATES and not insist:
+    # There may be more states than a floating-point number can say.
+    what = f"a window of {layout.horizon} decisions and {groups} groups has {Decimal(states):.3g}"
+    what += " states"
+    if states > (_MOST_NUMBERS if insist else MOST_STATES):
         most = largest_horizon(groups, layout.labelled, MOST_STATES)
         raise MemoryLimitError(
-            f"{what}, more than the {MOST_STATES:.0e} that are solved in seconds: shorten the "
-            f"window to at most {most} decisions, join groups, or insist with method='exact'"
+            f"{what}, more than the {Decimal(MOST_STATES):.0e} that are solved in seconds: shorten "
+            f"the window to at most {most} decisions, "
+            + ("or join groups" if insist else "join groups, or insist with method='exact'")
         )
     need, have = needed_bytes(layout, n_levels, record=record), available_bytes()
     if need > have:
@@ -237,13 +243,15 @@ def fair_pairs(problem: Problem, prop: Property) -> NDArray[np.bool_]:
 
 def make_many_policy(
     prop: Property, inputs: InputModel | InputSchedule, horizon: int, start: Counts,
-    checkpoints: tuple[int, ...], *, spread: float, rise: Floats | None, method: str, backend: str,
-    threads: int, progress: Progress | None,
+    checkpoints: tuple[int, ...], *, spread: float, method: str, backend: str, threads: int,
+    progress: Progress | None,
 ) -> ManyPolicy:  # fmt: skip
     """The cheapest policy; its expected cost is infinite if there is none that is always fair."""
     layout = ManyLayout(horizon, len(inputs.groups), prop.relevant_outcome is not None)
+    n_levels = len(inputs.table(1).levels)
+    check_size(layout, n_levels, record=True, insist=method == "exact")
+    rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, horizon, start, checkpoints, rise)
-    check_size(layout, problem.n_levels, record=True, insist=method == "exact")
     value, codes = solve(problem, record=True, threads=threads, progress=progress, backend=backend)
     assert codes is not None  # they were asked for
     table = f"an exact table for {horizon} decisions and {layout.n_groups} groups has "

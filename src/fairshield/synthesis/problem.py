@@ -190,6 +190,11 @@ class Solution:
     rows: RowTable | None
 
 
+def planned_rise(spread: float, horizon: int) -> Floats | None:
+    """By how much the planned costs rise over the window."""
+    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
+
+
 def make_problem(
     prop: Property,
     inputs: InputModel | InputSchedule,
