@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from fairshield.frames import audit_frame as audit_frame
     from fairshield.frames import shield_batches as shield_batches
     from fairshield.frames import shield_frame as shield_frame
+    from fairshield.monitor import Alarm as Alarm
+    from fairshield.monitor import Monitor as Monitor
+    from fairshield.monitor import MonitorReport as MonitorReport
+    from fairshield.monitor import ShadowReport as ShadowReport
     from fairshield.periodic import DynamicShield as DynamicShield
     from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
     from fairshield.periodic import Guarantee as Guarantee
@@ -66,6 +70,7 @@ _LAZY = {
     for module, names in {
         "client": "AsyncClient Client",
         "frames": "audit_frame shield_batches shield_frame",
+        "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
         "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",
         "stream": "Answers Stream",
