@@ -153,7 +153,11 @@ def _columns(given: tuple[Any, ...]) -> list[Any]:
         if not given:
             raise InvalidValueError("no columns to intersect: give at least one")
         return list(given)
-    (table,) = given
+    return columns_of(given[0])
+
+
+def columns_of(table: Any) -> list[Any]:
+    """The columns of a data frame, a mapping or a two-dimensional array; or the one there is."""
     if isinstance(table, Mapping):
         return list(table.values())
     if hasattr(table, "columns") and hasattr(table, "__getitem__"):
