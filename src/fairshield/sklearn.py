@@ -37,7 +37,7 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import cross_val_predict
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
@@ -45,6 +45,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 WINDOW = "window"
 METHODS = ("predict_proba", "decision_function", "predict")
+_MOST_PERIODS = 20
 _THRESHOLDS = {"predict_proba": 0.5, "decision_function": 0.0, "predict": 0.5}
 
 PredictMethod = Literal["auto", "predict_proba", "decision_function", "predict"]
@@ -107,7 +108,8 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         name or number, a list of them, or a function of ``X``.
     cv
         Folds or splitter for the scores of the input model, each row scored by an estimator that
-        was trained without it; ``None`` scores the rows that it was trained on.  Ignored with
+        was trained without it; ``None`` saves those trainings and takes the scores of rows that
+        the estimator was trained on, of which most are too sure of themselves.  Ignored with
         ``prefit``.
 
     Attributes
@@ -119,7 +121,8 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     stream_
         Where :meth:`partial_predict` stands, a :class:`fairshield.Stream`.
     report_
-        What the shield does on the rows given to ``fit``, a :class:`ShieldReport`.
+        What the shield does on the rows given to ``fit``, a :class:`fairshield.ShieldReport`; of
+        a periodic shield, which plans every period anew, in the first 20 periods.
     stream_report_
         What :meth:`partial_predict` has done since ``fit`` or :meth:`reset_stream`.
     classes_
@@ -165,7 +168,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         unseen: Unseen | str | Mapping[Group, Group] = "refuse",
         names: Sequence[Group] | None = None,
         group_of: Any = None,
-        cv: Any = None,
+        cv: Any = 5,
     ) -> None:
         self.estimator = estimator
         self.prop = prop
@@ -288,8 +291,10 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         return kinds[self.shield](self._prop, inputs, self.horizon, **options)
 
     def _fit_report(self, scores: Array, groups: Array, outcomes: Array | None) -> ShieldReport:
-        last = self.policy_.last if isinstance(self.policy_, PeriodicPolicy) else None
-        here = slice(None if last is None else last * self.horizon)
+        periods = None
+        if isinstance(self.policy_, PeriodicPolicy):
+            periods = min(self.policy_.last or _MOST_PERIODS, _MOST_PERIODS)
+        here = slice(None if periods is None else periods * self.horizon)
         known = None if outcomes is None else outcomes[here]
         stream, tally = self._new_stream(), Tally(self.policy_)
         self._decide(stream, scores[here], groups[here], known, tally=tally)
@@ -466,7 +471,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _scores(self, response: Array) -> Array:
         if self._method == "predict":
-            return (response == self.classes_[1]).astype(np.float64)
+            return np.asarray(response == self.classes_[1], np.float64)
         return np.asarray(response[:, 1] if response.ndim == 2 else response, np.float64)
 
     def _groups(self, X: Any, sensitive_features: Any) -> Array:
@@ -517,6 +522,8 @@ def _labels(y: Any) -> Array:
             "ShieldedClassifier requires y to be passed, but the target y is None"
         )
     labels: Array = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
     kind = type_of_target(labels, input_name="y", raise_unknown=True)
     if kind != "binary":
         raise InvalidValueError(
