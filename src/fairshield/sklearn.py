@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group
 from fairshield.errors import InvalidValueError, MissingExtraError
-from fairshield.groups import Unseen, columns_of, intersection
+from fairshield.groups import Unseen, groups_of
 from fairshield.inputs import InputModel
 from fairshield.inputs.columns import column
 from fairshield.periodic import PeriodicPolicy
@@ -476,15 +476,14 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _groups(self, X: Any, sensitive_features: Any) -> Array:
         if sensitive_features is not None:
-            return _named(columns_of(sensitive_features))
+            return column(groups_of(sensitive_features), "sensitive_features")
         if self.group_of is None:
             raise InvalidValueError(
                 "no groups: pass sensitive_features=, one entry per row of X, or name their "
                 "column of X with group_of="
             )
-        if callable(self.group_of):
-            return _named(columns_of(self.group_of(X)))
-        return _named(_taken(X, self.group_of))
+        found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
+        return column(groups_of(found), "group_of")
 
     def _outcomes(self, labels: ArrayLike, n: int) -> Array:
         given = column(labels, "outcomes")
@@ -532,21 +531,14 @@ def _labels(y: Any) -> Array:
     return labels
 
 
-def _named(columns: list[Any]) -> Array:
-    """One name per person: of one column as it is, of several those of their intersection."""
-    if len(columns) == 1:
-        return column(columns[0], "sensitive_features")
-    return intersection(*columns)
-
-
-def _taken(X: Any, which: Any) -> list[Any]:
+def _taken(X: Any, which: Any) -> dict[Any, Any]:
     """Columns of ``X`` by name or number."""
     wanted = list(which) if isinstance(which, (list, tuple)) else [which]
     if hasattr(X, "columns"):
         names = list(getattr(X, "column_names", X.columns))
-        return [X[names[w]] if isinstance(w, int) and w not in names else X[w] for w in wanted]
+        return {w: X[names[w] if isinstance(w, int) and w not in names else w] for w in wanted}
     table = np.asarray(X)
-    return [table[:, w] for w in wanted]
+    return {w: table[:, w] for w in wanted}
 
 
 def _numbers(known: tuple[Group, ...], unseen: Unseen, groups: Array) -> NDArray[np.int8]:
