@@ -203,7 +203,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         """
         labels = _labels(y)
         X, labels = indexable(X, labels)
-        groups = self._groups(X, sensitive_features)
+        groups = self._groups(X, sensitive_features, len(labels))
         to_estimator = self._routed(sensitive_features, fit_params)
         if self.prefit:
             check_is_fitted(self.estimator)
@@ -390,11 +390,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         """Scores, groups and outcomes of the rows."""
         check_is_fitted(self)
         scores = self._scores(self._response(X))
-        groups = self._groups(X, sensitive_features)
-        if len(groups) != len(scores):
-            raise InvalidValueError(
-                f"sensitive_features has {len(groups)} entries, X has {len(scores)} rows"
-            )
+        groups = self._groups(X, sensitive_features, len(scores))
         if not self._labelled:
             return scores, groups, None
         if outcomes is None:
@@ -474,16 +470,23 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             return np.asarray(response == self.classes_[1], np.float64)
         return np.asarray(response[:, 1] if response.ndim == 2 else response, np.float64)
 
-    def _groups(self, X: Any, sensitive_features: Any) -> Array:
+    def _groups(self, X: Any, sensitive_features: Any, n: int) -> Array:
+        """The groups of the ``n`` rows of ``X``."""
         if sensitive_features is not None:
-            return column(groups_of(sensitive_features), "sensitive_features")
-        if self.group_of is None:
+            found = sensitive_features
+        elif self.group_of is None:
             raise InvalidValueError(
                 "no groups: pass sensitive_features=, one entry per row of X, or name their "
                 "column of X with group_of="
             )
-        found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
-        return column(groups_of(found), "group_of")
+        else:
+            found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
+        groups = column(groups_of(found), "sensitive_features")
+        if len(groups) != n:
+            raise InvalidValueError(f"sensitive_features has {len(groups)} entries, X has {n} rows")
+        if groups.dtype.kind == "f" and (groups == np.floor(groups)).all():
+            return groups.astype(np.int64)  # numbers of groups in a matrix of numbers
+        return groups
 
     def _outcomes(self, labels: ArrayLike, n: int) -> Array:
         given = column(labels, "outcomes")

@@ -68,7 +68,8 @@ def adult() -> tuple[People, People]:
     dataset = load("adult-gender")
     split = make_split(dataset)
     everybody = People(
-        encode(dataset, split), dataset.target.astype(np.int64),
+        encode(dataset, split).astype(np.float64),  # ThresholdOptimizer does not take float32
+        dataset.target.astype(np.int64),
         np.array(dataset.groups)[dataset.group],
     )  # fmt: skip
     return everybody.take(split.train), everybody.take(split.held_out)
