@@ -495,8 +495,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         positive = given == self.classes_[1]
         strange = np.flatnonzero(~(positive | (given == self.classes_[0])))
         if len(strange):
+            (first,) = given[strange[:1]].tolist()
             raise InvalidValueError(
-                f"outcomes[{strange[0]}] is {given[strange[0]]!r}, which is none of the labels "
+                f"outcomes[{strange[0]}] is {first!r}, which is none of the labels "
                 f"{self.classes_.tolist()}"
             )
         return np.asarray(positive)

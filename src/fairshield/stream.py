@@ -224,11 +224,12 @@ class Stream:
         unknown = group_numbers(self.policy.groups, who) < 0
         if not unknown.any():
             return who, None
-        names = {name: self._known_as(name) for name in dict.fromkeys(who[unknown].tolist())}
+        strangers = who[unknown].tolist()  # once: every list of a NaN is another NaN
+        names = {name: self._known_as(name) for name in dict.fromkeys(strangers)}
         if self.unseen.kind == "follow":
             return who, unknown
         mapped = who.astype(object)
-        mapped[unknown] = [names[name] for name in who[unknown].tolist()]
+        mapped[unknown] = [names[name] for name in strangers]
         return mapped, None
 
     def _decide_known(

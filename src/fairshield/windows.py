@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -43,9 +42,7 @@ def fair_windows(prop: Property, counters: Ints) -> Flags:
 
 def window_biases(prop: Property, counters: Ints) -> NDArray[np.float64]:
     """``(windows,)``: the largest bias of any two groups."""
-    pairs = combinations(_by_group(counters), 2)
-    each = [np.asarray(prop.bias(a, b), np.float64) for a, b in pairs]
-    return np.asarray(np.max(each, axis=0))
+    return prop.bias_array(*_by_group(counters))
 
 
 def _by_group(counters: Ints) -> list[GroupCount[Ints]]:

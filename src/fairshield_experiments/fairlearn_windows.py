@@ -126,33 +126,37 @@ def compare(
 
 
 def plot(found: Mapping[str, pd.DataFrame], path: Path, *, title: str) -> None:
-    """Bars of unfair windows and of accuracy, with standard errors over streams."""
+    """Unfair windows as bars and accuracy as points, with standard errors over streams."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # loads with the first picture
 
     figure = Figure(figsize=(10.0, 0.9 + 2.1 * len(found)), layout="constrained")
     panels = figure.subplots(len(found), 2, squeeze=False)
     for (name, frame), (left, right) in zip(found.items(), panels, strict=True):
-        _bars(left, frame, "unfair", f"{name}: unfair windows")
-        _bars(right, frame, "accuracy", f"{name}: accuracy")
+        _draw(left, frame, "unfair", f"{name}: unfair windows")
+        _draw(right, frame, "accuracy", f"{name}: accuracy")
         left.set_xlim(0, 105)
         right.set_yticklabels([])
-        worst = 100 * frame.groupby("method")["accuracy"].mean().min()
-        right.set_xlim(worst - 6, None)
+        right.margins(x=0.25)
+        right.grid(axis="x", color="#DDDDDD", zorder=0)
     for axes in panels[-1]:
         axes.set_xlabel("%, mean over streams ± standard error")
     figure.suptitle(title, size=13, color=INK)
     save_small(figure, path, 140)
 
 
-def _bars(axes: Any, frame: pd.DataFrame, value: str, title: str) -> None:
+def _draw(axes: Any, frame: pd.DataFrame, value: str, title: str) -> None:
+    error = {"ecolor": INK, "capsize": 3}
     for i, (name, colour) in enumerate(COLOURS.items()):
         values = 100 * frame.loc[frame["method"] == name, value]
-        axes.barh(i, values.mean(), xerr=values.sem(), color=colour, height=0.65,
-                  error_kw={"ecolor": INK, "capsize": 3, "lw": 1.1})  # fmt: skip
-        axes.annotate(f"{values.mean():.1f} %", (values.mean() + values.sem(), i), (6, 0),
-                      textcoords="offset points", va="center", size=9, color=INK)  # fmt: skip
+        mean, sem = values.mean(), values.sem()
+        if value == "unfair":
+            axes.barh(i, mean, xerr=sem, color=colour, height=0.65, error_kw=error)
+        else:  # its axis does not begin at 0, where a bar would have to
+            axes.errorbar(mean, i, xerr=sem, fmt="o", ms=9, color=colour, zorder=3, **error)
+        axes.annotate(f"{mean:.1f} %", (mean + sem, i), (9, 0), textcoords="offset points",
+                      va="center", size=9, color=INK)  # fmt: skip
     axes.set_yticks(range(len(COLOURS)), COLOURS)
-    axes.invert_yaxis()
+    axes.set_ylim(len(COLOURS) - 0.5, -0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, loc="left", size=11, color=INK)
 

@@ -22,6 +22,7 @@ from fairshield.cli.demo import demo
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.keys import keys
+from fairshield.cli.monitor import monitor
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
 from fairshield.cli.serve import serve
@@ -118,7 +119,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, verify, explain, simulate, compare, serve, keys, tail, bench,
-    demo, reproduce,
+    synthesize, inspect, run, audit, monitor, verify, explain, simulate, compare, serve, keys, tail,
+    bench, demo, reproduce,
 ):  # fmt: skip
     app.add_command(_command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import At, Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.inputs.columns import column, flags
@@ -229,7 +229,7 @@ class PeriodicShield:
         left = self.remaining + awaited
         return bool(self._condition.certain(start, gained, left))
 
-    def _gained(self) -> tuple[int, int, int, int]:
+    def _gained(self) -> At:
         """Counters since the start of the period."""
         return (0, 0, 0, 0) if self._plan is None else self._plan.gained()
 
