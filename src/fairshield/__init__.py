@@ -62,8 +62,10 @@ if TYPE_CHECKING:
     from fairshield.periodic import PerpetualShield as PerpetualShield
     from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
     from fairshield.periodic import StaticFairShield as StaticFairShield
+    from fairshield.sklearn import ShieldedClassifier as ShieldedClassifier
     from fairshield.stream import Answers as Answers
     from fairshield.stream import Stream as Stream
+    from fairshield.windows import ShieldReport as ShieldReport
 
 _LAZY = {
     name: f"fairshield.{module}"
@@ -73,7 +75,9 @@ _LAZY = {
         "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
         "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",
+        "sklearn": "ShieldedClassifier",
         "stream": "Answers Stream",
+        "windows": "ShieldReport",
     }.items()
     for name in names.split()
 }

@@ -214,7 +214,17 @@ def _columns(given: tuple[Any, ...]) -> list[Any]:
         if not given:
             raise InvalidValueError("no columns to intersect: give at least one")
         return list(given)
-    (table,) = given
+    return columns_of(given[0])
+
+
+def groups_of(sensitive_features: Any) -> NDArray[Any]:
+    """One name per person: of a single column as it is, of several that of the intersection."""
+    columns = columns_of(sensitive_features)
+    return np.asarray(columns[0]) if len(columns) == 1 else intersection(*columns)
+
+
+def columns_of(table: Any) -> list[Any]:
+    """The columns of a data frame, a mapping or a two-dimensional array; or the one there is."""
     if isinstance(table, Mapping):
         return list(table.values())
     if hasattr(table, "columns") and hasattr(table, "__getitem__"):

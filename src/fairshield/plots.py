@@ -133,7 +133,7 @@ def plot_running_bias(
         figure = Figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * len(comparisons)))
         for i, comparison in enumerate(comparisons):
             _draw_row(figure, comparison, len(comparisons) - 1 - i, len(comparisons), drawn)
-        _save_small(figure, path, dpi)
+        save_small(figure, path, dpi)
 
 
 def _draw_row(figure: Any, row: Comparison, i: int, rows: int, drawn: int) -> None:
@@ -231,7 +231,7 @@ def _draw_interventions(axes: Any, row: Comparison) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _save_small(figure: Any, path: Path, dpi: int) -> None:
+def save_small(figure: Any, path: Path, dpi: int) -> None:
     """As PNG with a palette: a third of the size, and no difference to see."""
     from PIL import Image
 
@@ -268,7 +268,7 @@ def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) 
         f"{comparison.runs:,} runs of {comparison.periods} periods",
         size=13, color=INK,
     )  # fmt: skip
-    _save_small(figure, path, dpi)
+    save_small(figure, path, dpi)
 
 
 def _draw_shares(axes: Any, rows: Sequence[Row], colours: dict[str, str]) -> None:
