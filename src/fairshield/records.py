@@ -172,10 +172,11 @@ def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
         raise InvalidValueError(f"line {reader.line_num}: not CSV: {error}") from None
 
 
-def renamed(records: Iterable[Record], columns: Columns) -> Iterator[Record]:
+def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) -> Iterator[Record]:
     """Records with our fields beside their own, read from the columns named.
 
-    Several columns make one group: who is in it has these values in all of them.
+    Several columns make one group: who is in it has these values in all of them.  With ``keep`` a
+    record's own field is not replaced by another value.
 
     >>> rows = [Record(2, {"sex": "f", "race": "x", "approved": "1"})]
     >>> columns = {"group": ("sex", "race"), "accepted": ("approved",)}
@@ -186,6 +187,13 @@ def renamed(records: Iterable[Record], columns: Columns) -> Iterator[Record]:
         if not i:
             _check_columns(record, columns)
         found = {name: _value(record, theirs) for name, theirs in columns.items()}
+        for name, value in found.items() if keep else ():
+            own = record.fields.get(name, value)
+            if own != value:
+                raise InvalidValueError(
+                    f"line {record.line}: the record has a field {name!r} of its own ({own!r}), "
+                    f"which {value!r} would overwrite: rename it"
+                )
         yield record._replace(fields=record.fields | found)
 
 

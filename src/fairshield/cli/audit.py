@@ -238,8 +238,8 @@ def _audit_log(task: _Task, *, watched: bool) -> _Found:
 
 
 def _records(lines: Iterator[str], task: _Task) -> Iterator[Record]:
-    records = decisions_of(read_records(lines, task.format or format_of(task.log)))
-    return renamed(records, task.columns) if task.columns else records
+    records = read_records(lines, task.format or format_of(task.log))
+    return renamed(decisions_of(records), task.columns)
 
 
 def _data(found: _Found) -> dict[str, Any]:
@@ -253,7 +253,8 @@ def _data(found: _Found) -> dict[str, Any]:
 
 def _target(page: str, log: str) -> Path:
     """Where the page goes, which must be a name for a page and not somebody else's file."""
-    from fairshield.dossier import MARK
+    with needed_by("audit --html", extra="cli"):
+        from fairshield.dossier import MARK
 
     target = Path(page or ("audit.html" if log == "-" else f"{Path(log).stem}-audit.html"))
     if target.suffix.lower() not in (".html", ".htm"):
@@ -270,10 +271,9 @@ def _target(page: str, log: str) -> Path:
 
 
 def _keeper() -> Any:
-    with needed_by("audit --html", extra="cli"):
-        from fairshield.dossier import Keeper
+    from fairshield.dossier import Keeper
 
-        return Keeper()
+    return Keeper()
 
 
 def _write_page(found: _Found, target: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairshield.cli.options import (
+    column_option,
     counts_callback,
     examples,
     format_option,
@@ -20,7 +21,16 @@ from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
-from fairshield.records import Format, declared, format_of, open_lines, read_records
+from fairshield.records import (
+    Columns,
+    Format,
+    decisions_of,
+    declared,
+    format_of,
+    open_lines,
+    read_records,
+    renamed,
+)
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.specfile import parse_counts
@@ -58,6 +68,7 @@ Found = tuple[dict[str, Any], Decision, Any]
 @click.option(
     "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
 )
+@column_option
 @format_option
 @json_option
 def explain(
@@ -70,6 +81,7 @@ def explain(
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
+    columns: Columns,
     format: Format | None,
     as_json: bool,
 ) -> None:
@@ -82,7 +94,8 @@ def explain(
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
-        found = _from_log(loaded, log, format or format_of(log), set(lines), only_overruled)
+        reading = format or format_of(log)
+        found = _from_log(loaded, log, reading, columns, set(lines), only_overruled)
     elif group is not None and isinstance(loaded, Policy):
         found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
@@ -98,11 +111,16 @@ def explain(
 
 
 def _from_log(
-    policy: Policy | PeriodicPolicy, log: str, format: Format, lines: set[int], only_overruled: bool
+    policy: Policy | PeriodicPolicy,
+    log: str,
+    format: Format,
+    columns: Columns,
+    lines: set[int],
+    only_overruled: bool,
 ) -> Iterator[Found]:
     windows, missing = Windows(policy), set(lines)
     with open_lines(log) as text, blamed_on(log):
-        for record in read_records(text, format):
+        for record in renamed(decisions_of(read_records(text, format)), columns):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled

@@ -19,11 +19,13 @@ from fairshield.plots import signed_gap
 from fairshield.spec import BoundedRates, DifferenceOfRates, DisparateImpact, Property, ShareParity
 
 WIDTH, HEIGHT = 960, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 12, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 26, 12, 34
 _PLOT = WIDTH - _LEFT - _RIGHT
 _MOST_BARS = 120
-_FEW_ENDS = 160
-"""Ends of windows up to which each has a mark of its own."""
+_FEW_ENDS = 60
+"""Windows up to which the way through each is drawn; of more, their ends."""
+_MANY_WINDOWS = 20
+"""Complete windows from which on their ways are worth laying over each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,9 @@ def _gap_axis(prop: Property, a: str, b: str) -> str:
 
 def _rate(counts: Ints) -> Floats:
     seen = counts[:, 0].astype(np.float64)
-    return np.divide(counts[:, 1], seen, out=np.full(len(seen), np.nan), where=seen > 0)
+    rates = np.full(len(seen), np.nan)
+    np.divide(counts[:, 1], seen, out=rates, where=seen > 0)
+    return rates
 
 
 # Bias over time -----------------------------------------------------------------------------
@@ -76,8 +80,27 @@ def bias_chart(dossier: Dossier) -> Markup:
     series, n = running(dossier), len(dossier.counters)
     low, high = _extent(dossier, series)
     at_x, at_y = _scale(0, n, _LEFT, WIDTH - _RIGHT), _scale(low, high, HEIGHT - _BOTTOM, _TOP)
+    parts = _band(series, low, high, at_y)
+    if draws_ways(dossier):
+        starts = _starts(dossier)
+        parts += [
+            f'<path class="run run-{i}" d="{_path(np.clip(v, low, high), starts, at_x, at_y)}"/>'
+            for i, (_, v) in enumerate(series.lines)
+        ]
+    parts += _ends(dossier, series, low, high, at_x, at_y)
+    when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.noun}"
+    label = (
+        f"{series.axis}, {when} of {n:,} decisions; allowed is {series.low:.4g} to "
+        f"{series.high:.4g}. The same ends are in the table of {dossier.noun}s."
+    )
+    ticks = _with_edges(series, low, high, at_y)
+    return _svg(label, [*_axes(ticks, at_y, _x_ticks(n), at_x, "decisions"), *parts])
+
+
+def _band(series: Series, low: float, high: float, at_y: _Scale) -> list[str]:
+    """What is allowed."""
     top, bottom = at_y(min(series.high, high)), at_y(max(series.low, low))
-    parts = [
+    return [
         f'<rect class="band" x="{_LEFT}" y="{top:.1f}" width="{_PLOT}" '
         f'height="{max(bottom - top, 0.8):.1f}"/>',
         *(
@@ -85,27 +108,60 @@ def bias_chart(dossier: Dossier) -> Markup:
             for y in dict.fromkeys((top, bottom))
         ),
     ]
-    starts = _starts(dossier)
-    many = len(dossier.ends) > _FEW_ENDS
-    for i, (_, values) in enumerate(series.lines):
-        path = _path(np.clip(values, low, high), starts, at_x, at_y)
-        faint = " faint" if many else ""
-        parts.append(f'<path class="run run-{i}{faint}" d="{path}"/>')
-    parts += _ends(dossier, series, low, high, at_x, at_y)
-    label = (
-        f"{series.axis}, after each of {n:,} decisions; allowed is {series.low:.4g} to "
-        f"{series.high:.4g}. The same ends are in the table of {dossier.noun}s."
+
+
+def _with_edges(series: Series, low: float, high: float, at_y: _Scale) -> list[float]:
+    """Round numbers, and the ends of the band."""
+    edges = [edge for edge in (series.low, series.high) if low <= edge <= high]
+    apart = [t for t in _ticks(low, high) if all(abs(at_y(t) - at_y(e)) > 18 for e in edges)]
+    return sorted({*apart, *edges})
+
+
+def draws_ways(dossier: Dossier) -> bool:
+    """Whether there is room for more than the ends: where counters go on there is one way only."""
+    return dossier.noun == "period" or len(dossier.ends) <= _FEW_ENDS
+
+
+def within_chart(dossier: Dossier) -> Markup | None:
+    """Bias by position in the window: its median, and where nine of ten windows are."""
+    windows = [w for w in dossier.report.windows if w.complete]
+    length = dossier.length
+    if dossier.noun == "period" or length is None or len(windows) < _MANY_WINDOWS:
+        return None
+    series = running(dossier)
+    shown = np.unique(np.linspace(0, length - 1, min(length, _PLOT)).astype(np.int64))
+    fans = []
+    for _, values in series.lines:
+        ways = values[: len(windows) * length].reshape(-1, length)[:, shown]
+        known = ~np.isnan(ways).all(axis=0)
+        fans.append((shown[known], np.nanquantile(ways[:, known], [0.05, 0.5, 0.95], axis=0)))
+    low, high = _extent(dossier, series)
+    at_x, at_y = (
+        _scale(0, length, _LEFT, WIDTH - _RIGHT),
+        _scale(low, high, HEIGHT - _BOTTOM, _TOP),
     )
-    ticks = _ticks(low, high)
-    return _svg(label, [*_axes(ticks, at_y, _x_ticks(n), at_x, "decisions"), *parts])
+    parts = _band(series, low, high, at_y)
+    for i, (at, quantiles) in enumerate(fans):
+        least, middle, most = np.clip(quantiles, low, high)
+        there = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, most, strict=True)]
+        back = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, least, strict=True)]
+        line = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, middle, strict=True)]
+        parts.append(f'<path class="fan fan-{i}" d="M{"L".join(there + back[::-1])}Z"/>')
+        parts.append(f'<path class="run run-{i}" d="M{"L".join(line)}"/>')
+    label = (
+        f"{series.axis} by position in the window: the median of {len(windows):,} windows, and "
+        "where nine of ten of them are"
+    )
+    ticks = _with_edges(series, low, high, at_y)
+    return _svg(label, [*_axes(ticks, at_y, _x_ticks(length), at_x, "position"), *parts])
 
 
 def _extent(dossier: Dossier, series: Series) -> tuple[float, float]:
     """All that happens at ends, the band, and most of what happens on the way."""
     reach = max(abs(series.low), abs(series.high), 0.02)
     at_ends = [values[dossier.ends - 1] for _, values in series.lines] if len(dossier.ends) else []
-    settled = [values[len(values) // 2 :] for _, values in series.lines]
-    found = np.concatenate([*at_ends, *settled, np.zeros(1)])
+    ways = [values[_settled(dossier)] for _, values in series.lines]
+    found = np.concatenate([*at_ends, *ways, np.zeros(1)])
     found = found[np.isfinite(found)]
     if isinstance(dossier.prop, BoundedRates):
         return 0.0, 1.0
@@ -114,6 +170,16 @@ def _extent(dossier: Dossier, series: Series) -> tuple[float, float]:
         finite = values[np.isfinite(values)]
         far = max(far, float(np.abs(finite).max(initial=0.0)) * 1.1)
     return (-far if series.low < 0 else 0.0), far
+
+
+def _settled(dossier: Dossier) -> NDArray[np.bool_]:
+    """Which decisions are in the second half of what their counters count."""
+    n = len(dossier.counters)
+    starts = _starts(dossier)
+    window = np.searchsorted(starts, np.arange(n), side="right") - 1
+    ends = np.append(starts[1:], n)
+    middle = (starts + ends) // 2
+    return np.asarray(np.arange(n) >= middle[window])
 
 
 def _starts(dossier: Dossier) -> Ints:
@@ -130,11 +196,7 @@ def _path(values: Floats, starts: Ints, at_x: _Scale, at_y: _Scale) -> str:
         return ""
     column = np.minimum(np.arange(n) * _PLOT // n, _PLOT - 1)
     window = np.searchsorted(starts, np.arange(n), side="right")
-    merged = n > 2 * _PLOT
-    keep: NDArray[np.int64] = np.arange(n)
-    if merged:
-        window = window * (len(starts) <= _FEW_ENDS)
-        keep = _extremes(values, column)
+    keep = _extremes(values, column) if n > 2 * _PLOT else np.arange(n)
     found, last = [], -1
     for i in keep:
         if math.isnan(values[i]):
@@ -173,7 +235,7 @@ def _ends(
             y = at_y(min(max(value, low), high))
             marks = fair if window.holds else unfair
             marks[f"{at_x(int(end)):.1f}", f"{y:.1f}"] = None
-    radius = 4 if len(dossier.ends) <= 40 else 2.6 if len(dossier.ends) <= _FEW_ENDS else 1.7
+    radius = 4 if len(dossier.ends) <= 40 else 2.6 if len(dossier.ends) <= 300 else 1.8
     dots = [f'<circle class="fair" cx="{x}" cy="{y}" r="{radius}"/>' for x, y in fair]
     crosses = [f'<path class="unfair" d="M{x} {y}m-5-5l10 10m0-10l-10 10"/>' for x, y in unfair]
     return dots + crosses
@@ -210,7 +272,7 @@ def bar_chart(people: Ints, groups: Sequence[object], axis: str, first: int) -> 
         f"{int(people[:, 1].sum()):,} of {b}."
     )
     ticks = [t for t in _ticks(0, most) if float(t).is_integer()]
-    names = [(x, f"{x + first:,}") for x in _x_values(n)]
+    names = [(x - first, f"{x:,}") for x in _x_values(n, first)]
     axes = _axes(ticks, at_y, names, lambda x: at_x(x) + min(wide / size, 60) / 2, axis, bottom)
     return _svg(label, [*axes, *parts], height)
 
@@ -247,12 +309,14 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(i * step, 10) for i in range(first, last + 1)]
 
 
-def _x_values(n: int) -> list[int]:
-    return [int(t) for t in _ticks(0, max(n - 1, 1)) if float(t).is_integer() and t < max(n, 1)]
+def _x_values(n: int, first: int) -> list[int]:
+    """Round numbers among the ``n`` from ``first`` on, and ``first`` itself."""
+    last = first + n - 1
+    return sorted({first, *(int(t) for t in _ticks(0, last or 1) if first <= t <= last)})
 
 
 def _x_ticks(n: int) -> list[tuple[float, str]]:
-    return [(t, f"{t:,.0f}") for t in _ticks(0, max(n, 1)) if float(t).is_integer()]
+    return [(t, f"{t:,.0f}") for t in _ticks(0, max(n, 1)) if t.is_integer()]
 
 
 def _axes(

@@ -257,7 +257,9 @@ def collect(
 
 
 def _totals(keeper: Keeper, group: Group) -> GroupTotals:
-    return GroupTotals(group, *keeper.people.get(group, [0] * 4), keeper.costs.get(group, 0.0))
+    decisions, accepted, for_them, against = keeper.people.get(group, [0] * 4)
+    cost = keeper.costs.get(group, 0.0)
+    return GroupTotals(group, decisions, accepted, for_them, against, cost)
 
 
 def _by(people: list[Overruled], groups: tuple[Group, ...], what: Any, size: int) -> Ints:

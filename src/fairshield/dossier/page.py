@@ -22,7 +22,7 @@ MARK = '<meta name="generator" content="fairshield audit">'
 _OPEN = 200
 """Overruled decisions up to which all are unfolded, and windows up to which their table is."""
 _NAMED = 12
-"""Unfair windows that the verdict names; the table has all."""
+"""Unfair windows that the verdict names, and violations that are not folded; tables have all."""
 
 
 def render(dossier: Dossier) -> str:
@@ -41,6 +41,8 @@ def render(dossier: Dossier) -> str:
         promise=found,
         series=charts.running(dossier),
         bias_chart=charts.bias_chart(dossier) if dossier.report.decisions else "",
+        within_chart=charts.within_chart(dossier),
+        every_way=charts.draws_ways(dossier),
         bars=_bars(dossier),
         tenths=_tenths(dossier),
         costs=_costs(dossier),
@@ -50,6 +52,7 @@ def render(dossier: Dossier) -> str:
         model=_model(dossier),
         has_time=any(person.time for person in dossier.overruled),
         has_case=any(person.case for person in dossier.overruled),
+        named=_NAMED,
         first=1 if dossier.noun == "period" else 0,
     )  # fmt: skip
 
@@ -63,6 +66,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, share=share, whole=lambda n: f"{n:,}", rate=rate)
+    environment.filters["sentence"] = sentence
     return environment
 
 
@@ -78,6 +82,15 @@ def number(value: float | None) -> str:
         return "∞"
     text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
     return text.replace("-", "\N{MINUS SIGN}") if "e" not in text else text
+
+
+def sentence(text: str) -> str:
+    """``text`` with a capital letter at its beginning.
+
+    >>> sentence("disparate impact held")
+    'Disparate impact held'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def share(part: int, whole: int) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from fairshield.counts import Counts
 from fairshield.dossier.content import Dossier
-from fairshield.periodic import PeriodicPolicy
+from fairshield.periodic import Guarantee, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.spec import (
     BoundedRates,
@@ -48,12 +48,12 @@ def exactly(value: Fraction) -> str:
 
 def requirement(prop: Property, groups: tuple[object, ...]) -> str:
     """What the property asks, in a sentence."""
-    a, b = groups
+    a, b = (f"group {group}" for group in groups)
     among = {None: "people", True: "people with outcome 1", False: "people with outcome 0"}
     who = among[prop.relevant_outcome]
     if isinstance(prop, DifferenceOfRates):
         return (
-            f"The shares of {who} who are accepted, in {a} and in {b}, differ by at most "
+            f"The share of {who} who are accepted in {a} and that in {b} differ by at most "
             f"{exactly(prop.bound)}."
         )
     if isinstance(prop, ShareParity):
@@ -79,18 +79,18 @@ def requirement(prop: Property, groups: tuple[object, ...]) -> str:
     return f"{prop.words()}."
 
 
-_RATES = "|<i>k</i><sub>a</sub>/<i>n</i><sub>a</sub> − <i>k</i><sub>b</sub>/<i>n</i><sub>b</sub>|"
 _RATE_A, _RATE_B = (f"<i>k</i><sub>{g}</sub>/<i>n</i><sub>{g}</sub>" for g in "ab")
+_MINUS = "\N{MINUS SIGN}"
 _RATE_G = "<i>k</i><sub>g</sub>/<i>n</i><sub>g</sub>"
 
 
 def formula(prop: Property) -> Markup | None:
     """The inequality that is decided, in integers: k people accepted of n."""
     if isinstance(prop, DifferenceOfRates):
-        return Markup(f"{_RATES} ≤ {prop.bound}")
+        return Markup(f"|{_RATE_A} {_MINUS} {_RATE_B}| ≤ {prop.bound}")
     if isinstance(prop, ShareParity):
         a, b = (f"<i>k</i><sub>{g}</sub>" for g in "ab")
-        return Markup(f"|{a} − {b}| ≤ {prop.bound} · ({a} + {b})")
+        return Markup(f"|{a} {_MINUS} {b}| ≤ {prop.bound} · ({a} + {b})")
     if isinstance(prop, DisparateImpact) and prop.two_sided:
         p = prop.bound
         return Markup(f"{_RATE_A} ≥ {p} · {_RATE_B} and {_RATE_B} ≥ {p} · {_RATE_A}")
@@ -224,8 +224,8 @@ def _periodic(dossier: Dossier, policy: PeriodicPolicy) -> Promise:
         title = "Guaranteed on every sequence of requests"
     elif policy.condition is not None:
         sentence = (
-            f"{policy.prop} holds {every}, if in every period {policy.condition.words} "
-            f"({policy.theorem}). Where a period does not meet this, the property may fail."
+            f"{policy.prop} holds {every}, if every period meets the first condition below "
+            f"({policy.theorem}). Where one does not, the property may fail."
         )
         level, title = "care", "Guaranteed under a condition on who arrives"
         conditions = (f"In every period {policy.condition.words}.", *conditions)
@@ -237,8 +237,31 @@ def _periodic(dossier: Dossier, policy: PeriodicPolicy) -> Promise:
     standing = dossier.standing
     if standing is not None and standing.broken_at is not None and level != "bad":
         level, title = "bad", "The condition of the guarantee was not met in this log"
-    told = () if standing is None else (f"At the end of this log: {standing}",)
+    told = () if standing is None else (_standing(standing),)
     return Promise(level, title, (sentence, *told), conditions, _limits("period"))
+
+
+def _standing(found: Guarantee) -> str:
+    """How it went in this log."""
+    if found.broken_at is not None:
+        by = {
+            "arrivals": "by who arrived",
+            "person": "by a person's decision",
+            "start": "by the counters at the start",
+            "period": "by the length of the periods",
+        }
+        met = f"the condition was broken at decision {found.broken_at:,}"
+        met += f", {by[found.broken_by]}" if found.broken_by in by else ""
+    elif found.unconditional:
+        met = "nothing stood in its way"
+    elif found.condition is None:
+        met = "no theorem applies"
+    else:
+        met = "every period met the condition so far"
+    return (
+        f"In this log {met}; {found.fair_ends:,} of {found.completed:,} periods ended fair, with a "
+        f"bias of at most {found.worst_bias:.4g}."
+    )
 
 
 def _limits(noun: str) -> tuple[str, ...]:
