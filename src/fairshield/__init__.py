@@ -17,8 +17,12 @@ from fairshield.errors import UnknownGroupError as UnknownGroupError
 from fairshield.errors import WindowOverError as WindowOverError
 from fairshield.explain import Explanation as Explanation
 from fairshield.explain import explain as explain
+from fairshield.groups import Unseen as Unseen
+from fairshield.groups import intersection as intersection
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
+from fairshield.pareto import Pareto as Pareto
+from fairshield.pareto import pareto as pareto
 from fairshield.policy import Policy as Policy
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
@@ -53,21 +57,19 @@ if TYPE_CHECKING:
     from fairshield.periodic import PerpetualShield as PerpetualShield
     from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
     from fairshield.periodic import StaticFairShield as StaticFairShield
+    from fairshield.stream import Answers as Answers
+    from fairshield.stream import Stream as Stream
 
-_LAZY = dict.fromkeys(("AsyncClient", "Client"), "fairshield.client") | dict.fromkeys(
-    (
-        "DynamicShield",
-        "ExactPeriodicShield",
-        "Guarantee",
-        "PeriodicPolicy",
-        "PeriodicShield",
-        "PeriodicState",
-        "PerpetualShield",
-        "StaticBoundedShield",
-        "StaticFairShield",
-    ),
-    "fairshield.periodic",
-)
+_LAZY = {
+    name: f"fairshield.{module}"
+    for module, names in {
+        "client": "AsyncClient Client",
+        "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
+        "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",
+        "stream": "Answers Stream",
+    }.items()
+    for name in names.split()
+}
 """Loaded when first asked for: whoever decides in one window, in this process, does without."""
 
 

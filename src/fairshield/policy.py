@@ -82,6 +82,10 @@ class Policy:
         super().__init_subclass__(**kwargs)
         Policy._methods[cls.method] = cls
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out from the fields is worked out again, and some of it holds locks.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     @property
     def groups(self) -> tuple[Group, ...]:
         """The two group names; the first is the paper's group a."""

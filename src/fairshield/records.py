@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
+from fairshield.groups import CROSS
 
 Format = Literal["jsonl", "csv"]
 Parsed = TypeVar("Parsed")
@@ -197,11 +198,6 @@ def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) 
         yield record._replace(fields=record.fields | found)
 
 
-def intersection(values: Iterable[object]) -> str:
-    """The name of the people who have all these values."""
-    return " × ".join(map(str, values))
-
-
 def _check_columns(record: Record, columns: Columns) -> None:
     """Find out from the first record, whose fields stand for all of a CSV."""
     for name, theirs in columns.items():
@@ -218,7 +214,15 @@ def _value(record: Record, columns: tuple[str, ...]) -> Any:
     values = [record.fields.get(column) for column in columns]
     if len(values) == 1:
         return values[0]
-    return None if None in values or "" in values else intersection(values)
+    if None in values or "" in values:
+        return None
+    for value in values:
+        if CROSS in str(value):
+            raise InvalidValueError(
+                f"line {record.line}: the value {value!r} contains {CROSS!r}, which stands between "
+                "the parts of a group's name: rename it"
+            )
+    return CROSS.join(map(str, values))
 
 
 def decisions_of(records: Iterable[Record]) -> Iterator[Record]:

@@ -19,9 +19,11 @@ from fairshield.cli.audit import audit
 from fairshield.cli.bench import bench
 from fairshield.cli.compare import compare
 from fairshield.cli.demo import demo
+from fairshield.cli.doctor import doctor
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.keys import keys
+from fairshield.cli.pareto import pareto
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
 from fairshield.cli.serve import serve
@@ -118,7 +120,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, verify, explain, simulate, compare, serve, keys, tail, bench,
-    demo, reproduce,
+    synthesize, inspect, run, audit, verify, explain, simulate, compare, pareto, serve, keys, tail,
+    bench, demo, doctor, reproduce,
 ):  # fmt: skip
     app.add_command(_command)

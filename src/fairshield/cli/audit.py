@@ -26,6 +26,7 @@ from fairshield.cli.options import (
     period_option,
     property_options,
     start_option,
+    unseen_option,
 )
 from fairshield.cli.output import (
     check_target,
@@ -41,6 +42,7 @@ from fairshield.cli.output import (
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, MissingExtraError
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -101,6 +103,7 @@ _SHOWN = 10
     "--names", metavar="A,B", callback=names_callback, help="The two groups, first one first."
 )
 @column_option
+@unseen_option
 @format_option
 @click.option(
     "--html",
@@ -122,6 +125,7 @@ def audit(
     policy: Path | None,
     names: tuple[str, ...] | None,
     columns: Columns,
+    unseen: Unseen,
     format: Format | None,
     page: str | None,
     date: str | None,
@@ -164,7 +168,7 @@ def audit(
         )
     if date is not None and page is None:
         raise InvalidValueError("--date goes with --html: it is printed on the page")
-    task = _Task(log[0], policy, names, columns, format, chosen, date or "")
+    task = _Task(log[0], policy, names, columns, unseen, format, chosen, date or "")
     target = None if page is None else _target(page, log[0])
     found = _audit_log(task, watched=target is not None)
     written = None if target is None else _write_page(found, target)
@@ -184,6 +188,7 @@ class _Task(NamedTuple):
     policy: Path | None
     names: tuple[str, ...] | None
     columns: Columns
+    unseen: Unseen
     format: Format | None
     chosen: dict[str, Any]
     date: str
@@ -233,6 +238,7 @@ def _audit_log(task: _Task, *, watched: bool) -> _Found:
             policy=loaded if isinstance(loaded, Policy) else None,
             shield=shield,
             watch=keeper,
+            unseen=task.unseen,
         )
     return _Found(task, report, prop, loaded, shield, start, trace, keeper)
 
@@ -317,6 +323,8 @@ def _command(task: _Task, target: Path) -> str:
         words += ["--names", ",".join(task.names)]
     for field, columns in task.columns.items():
         words += ["--column", f"{field}={','.join(columns)}"]
+    if task.unseen.kind != "refuse":
+        words += ["--unseen", str(task.unseen)]
     if task.format is not None:
         words += ["--format", task.format]
     words += ["--date", task.date] if task.date else []
@@ -475,6 +483,7 @@ def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None)
             ("cost paid", f"{report.cost_paid:.6g}"),
             ("largest bias", _largest_bias(report, noun)),
             *_difference(report),
+            *_followed(report),
             *([] if shield is None else [("guarantee", str(shield.guarantee))]),
         ]
     )
@@ -484,6 +493,13 @@ def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None)
         _print_periods(report, complete)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
+
+
+def _followed(report: AuditReport) -> list[tuple[str, str]]:
+    if not report.followed:
+        return []
+    by_group = ", ".join(f"{printable(str(g))} {n:,}" for g, n in report.followed.items())
+    return [("not counted", f"{sum(report.followed.values()):,} of undeclared groups: {by_group}")]
 
 
 def _verdict(report: AuditReport, noun: str, unfair: int, complete: int) -> str:

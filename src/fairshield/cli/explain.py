@@ -15,10 +15,12 @@ from fairshield.cli.options import (
     format_option,
     json_option,
     policy_argument,
+    unseen_option,
 )
 from fairshield.cli.output import print_json
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
 from fairshield.records import (
@@ -32,7 +34,7 @@ from fairshield.records import (
     renamed,
 )
 from fairshield.runtime.shield import Shield
-from fairshield.runtime.step import Decision
+from fairshield.runtime.step import Decision, Why
 from fairshield.specfile import parse_counts
 
 Found = tuple[dict[str, Any], Decision, Any]
@@ -69,6 +71,7 @@ Found = tuple[dict[str, Any], Decision, Any]
     "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
 )
 @column_option
+@unseen_option
 @format_option
 @json_option
 def explain(
@@ -82,6 +85,7 @@ def explain(
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
     columns: Columns,
+    unseen: Unseen,
     format: Format | None,
     as_json: bool,
 ) -> None:
@@ -95,7 +99,7 @@ def explain(
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
         reading = format or format_of(log)
-        found = _from_log(loaded, log, reading, columns, set(lines), only_overruled)
+        found = _from_log(loaded, log, reading, columns, unseen, set(lines), only_overruled)
     elif group is not None and isinstance(loaded, Policy):
         found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
@@ -115,16 +119,18 @@ def _from_log(
     log: str,
     format: Format,
     columns: Columns,
+    unseen: Unseen,
     lines: set[int],
     only_overruled: bool,
 ) -> Iterator[Found]:
-    windows, missing = Windows(policy), set(lines)
+    windows, missing = Windows(policy, unseen=unseen), set(lines)
     with open_lines(log) as text, blamed_on(log):
         for record in renamed(decisions_of(read_records(text, format)), columns):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled
-            if wanted or not (lines or only_overruled):
+            asked = wanted or not (lines or only_overruled)
+            if asked and (lines or answer.decision.why is not Why.UNSEEN):
                 where = {"line": record.line, "window": answer.window}
                 yield where, answer.decision, windows.explain(answer)
         if missing:

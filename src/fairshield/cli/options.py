@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
 from fairshield.records import Columns
 from fairshield.spec import (
@@ -175,6 +176,14 @@ column_option = click.option(
     multiple=True,
     callback=columns,
     help="Read a field from a column of another name; group=sex,race from several. Repeatable.",
+)
+unseen_option = click.option(
+    "--unseen",
+    metavar="refuse|follow|map:GROUP",
+    default="refuse",
+    show_default=True,
+    callback=reading(Unseen.of),
+    help="What to do with people of groups that the policy does not know.",
 )
 start_option = click.option(
     "--start",

@@ -14,7 +14,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from fairshield.cli.options import column_option, examples, format_option, policy_argument
+from fairshield.cli.options import (
+    column_option,
+    examples,
+    format_option,
+    policy_argument,
+    unseen_option,
+)
 from fairshield.cli.stream import (
     ANSWER_FIELDS,
     Answer,
@@ -26,6 +32,7 @@ from fairshield.cli.stream import (
     read_stream,
 )
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Unseen
 from fairshield.periodic import load_policy
 from fairshield.records import (
     Columns,
@@ -63,6 +70,7 @@ from fairshield.records import (
     help="Earlier output of an interrupted run; the input is the whole stream again.",
 )
 @click.option("--explain", is_flag=True, help="Explain each overruled decision.")
+@unseen_option
 def run(
     policy: Path,
     file: str,
@@ -71,6 +79,7 @@ def run(
     output: Path | None,
     resume: Path | None,
     explain: bool,
+    unseen: Unseen,
 ) -> None:
     """Decide a stream of requests.
 
@@ -84,7 +93,7 @@ def run(
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
     """
-    windows = Windows(load_policy(policy))
+    windows = Windows(load_policy(policy), unseen=unseen)
     named = next((path for path in (file, resume, output) if path not in ("-", None)), "-")
     chosen = format or format_of(named)
     earlier = _earlier(resume, output, chosen)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
-from fairshield.periodic import PeriodicPolicy, PeriodicShield
+from fairshield.groups import Unseen
+from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Format, Record, declared, read_records
-from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
+from fairshield.stream import Stream
 
 ANSWER_FIELDS = ("window", "position", "accepted", "overruled", "reason")
 """What a decision adds to the fields of its request."""
@@ -46,66 +47,42 @@ class Answer(NamedTuple):
 
 
 class Windows:
-    """One window or period after the other.
+    """One window or period after the other, for records."""
 
-    A policy begins anew whenever a window is over; a periodic policy goes on.
-    """
-
-    def __init__(self, policy: Policy | PeriodicPolicy) -> None:
+    def __init__(self, policy: Policy | PeriodicPolicy, *, unseen: Unseen | str = "refuse") -> None:
         self.policy = policy
-        self._window = 0
-        self.shield = _fresh(policy)
+        self.stream = Stream(policy, unseen=unseen)
 
     def decide(self, record: Record) -> Answer:
         """The policy's answer to a request."""
         return self._answer(
-            record, lambda shield, r: shield.decide(r.group, proposed=r.proposed, cost=r.cost)
+            record, lambda r: self.stream.decide(r.group, proposed=r.proposed, cost=r.cost)
         )
 
     def replay(self, record: Record) -> Answer:
         """The answer that was given, whoever gave it: the record says whether it was accepted."""
         accepted = record.flag("accepted")
 
-        def recorded(shield: AnyShield, request: Request) -> Decision:
+        def recorded(request: Request) -> Decision:
             group, proposed, cost, _ = request
-            advice = shield.advise(group, proposed=proposed, cost=cost)
-            return shield.record(advice, final=accepted)
+            advice = self.stream.advise(group, proposed=proposed, cost=cost)
+            return self.stream.record(advice, final=accepted)
 
         return self._answer(record, recorded)
 
     def explain(self, answer: Answer) -> Any:
         """Why the last answer was given."""
-        from fairshield.explain import explain
+        return self.stream.explain(answer.decision)
 
-        if isinstance(self.shield, PeriodicShield):
-            return self.shield.explain(answer.decision)
-        return explain(self.shield.policy, answer.decision)
-
-    def _answer(self, record: Record, decide: Callable[[AnyShield, Request], Decision]) -> Answer:
+    def _answer(self, record: Record, decide: Callable[[Request], Decision]) -> Answer:
         request = parse_request(self.policy, record)
-        window = self._next_window()
         try:
-            decision = decide(self.shield, request)
+            decision = decide(request)
         except FairshieldError as error:
             raise InvalidValueError(f"line {record.line}: {error}") from None
         if request.outcome is not None:
-            self.shield.observe(decision, outcome=request.outcome)
-        return Answer(record, window, decision)
-
-    def _next_window(self) -> int:
-        """The window or period that the next decision belongs to."""
-        if isinstance(self.shield, PeriodicShield):
-            return self.shield.completed
-        if not self.shield.remaining:
-            self._window, self.shield = self._window + 1, Shield(self.shield.policy)
-        return self._window
-
-
-AnyShield = Shield | PeriodicShield
-
-
-def _fresh(policy: Policy | PeriodicPolicy) -> AnyShield:
-    return PeriodicShield(policy) if isinstance(policy, PeriodicPolicy) else Shield(policy)
+            self.stream.observe(decision, outcome=request.outcome)
+        return Answer(record, decision.period, decision)
 
 
 def parse_request(policy: Policy | PeriodicPolicy, record: Record) -> Request:

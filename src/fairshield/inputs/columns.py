@@ -29,6 +29,10 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
     _check_length(given, name, length)
     if given.dtype == np.bool_:
         return given
+    if given.dtype.kind in "iuf":
+        yes = given == 1
+        if (yes | (given == 0)).all():
+            return np.asarray(yes)
     read = np.empty(length, np.bool_)
     for i, value in enumerate(given.tolist()):
         try:

@@ -12,7 +12,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -203,6 +203,11 @@ class PeriodicPolicy(ABC):
         """A digest of :meth:`to_dict`."""
         text = json.dumps(self.to_dict(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Plans are made again; only tables, as in a file, are worth taking along.
+        kept = {f.name for f in fields(self)} | {"tables"}
+        return {name: value for name, value in self.__dict__.items() if name in kept}
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the policy to ``path``, atomically; returns its SHA-256 digest."""

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
+from fairshield.inputs.columns import column, flags
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
 from fairshield.periodic.policy import PeriodicPolicy, Window, counters
 from fairshield.periodic.state import History, Mended, PeriodicState
 from fairshield.records import Flag
-from fairshield.runtime.shield import Shield
+from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import NoRequirement, Property
 from fairshield.synthesis import checked_start, least_cost, remaining_inputs
+
+if TYPE_CHECKING:
+    from fairshield.runtime.compiled import Requests
 
 State = PeriodicState | Mapping[str, Any]
 
@@ -244,6 +251,66 @@ class PeriodicShield:
         plan.shield.observe(plan.in_window(decision), outcome=outcome)
         self._after_decision()
 
+    def decide_many(
+        self,
+        groups: Sequence[Group] | ArrayLike,
+        proposed: ArrayLike,
+        costs: ArrayLike | float = 1.0,
+        outcomes: ArrayLike | None = None,
+        *,
+        reasons: bool = False,
+    ) -> Batch:
+        """Decide requests in order of arrival, compiled, over as many periods as they take.
+
+        The answers, and where the run then stands, are those of :meth:`decide` and
+        :meth:`observe`; see :meth:`fairshield.Shield.decide_many`.
+        """
+        from fairshield.runtime.compiled import encode_requests
+
+        who = column(groups, "groups")
+        n = len(who)
+        if not n:
+            return Batch(np.empty(0, bool), np.empty(0, bool), np.empty(0), () if reasons else None)
+        # Every fault is found before anything is decided.
+        asked = encode_requests(self._now().window.policy, who, proposed, costs, outcomes)
+        self._check_room(n)
+        known = None if outcomes is None else flags(outcomes, "outcomes", n)
+        parts, i = [], 0
+        while i < n:
+            here = slice(i, i + min(n - i, self.remaining))
+            part = self._decide_part(asked.part(here), who[here], known, here, reasons=reasons)
+            parts.append(part)
+            i = here.stop
+        why = tuple(w for part in parts for w in part.reasons or ()) if reasons else None
+        accepted, overruled, paid = (np.concatenate(c) for c in list(zip(*parts, strict=True))[:3])
+        return Batch(accepted, overruled, paid, why)
+
+    def _decide_part(
+        self, asked: Requests, who: NDArray[Any], known: NDArray[np.bool_] | None, here: slice,
+        *, reasons: bool,
+    ) -> Batch:  # fmt: skip
+        """Decide requests of the period in progress."""
+        plan = self._now()
+        before = plan.gained()
+        outcomes = None if known is None else known[here]
+        batch = plan.shield.decide_many(who, asked.proposed, asked.costs, outcomes, reasons=reasons)
+        if self._condition is not None and not self._condition.known_at_start:
+            gained = asked.gained(batch.accepted)[1:] + np.array(before)
+            for step, at in enumerate(gained.tolist(), start=1):
+                self._check_condition(Counters(*at), step)
+        self._decided += len(who)
+        if self._decided == self.period:
+            self._end()
+        return batch
+
+    def _check_room(self, n: int) -> None:
+        last = self.policy.last
+        if last is not None and n > last * self.period - self.decided:
+            raise WindowOverError(
+                f"{n} requests, but only {last * self.period - self.decided} decisions are left "
+                f"in the {last} periods of this run: decide fewer, or use a perpetual shield"
+            )
+
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """What the shield would decide; nothing is counted until :meth:`record`."""
         plan = self._now()
@@ -369,12 +436,13 @@ class PeriodicShield:
         if self._decided == self.period:
             self._end()
 
-    def _check_condition(self) -> None:
+    def _check_condition(self, gained: Counters | None = None, later: int = 0) -> None:
+        """Whether the condition can still be met with what was gained, ``later`` decisions on."""
         if self._condition is None or self._history.broken_at is not None:
             return
-        start, gained = counters(self._start), Counters(*self._gained())
-        if not self._condition.possible(start, gained, self.remaining):
-            self._history = self._history.broken(self.decided, "arrivals")
+        gained = Counters(*self._gained()) if gained is None else gained
+        if not self._condition.possible(counters(self._start), gained, self.remaining - later):
+            self._history = self._history.broken(self.decided + later, "arrivals")
 
     def _end(self) -> None:
         counts = self.counts

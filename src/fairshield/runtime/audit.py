@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
+from fairshield.groups import Unseen
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record
 from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
@@ -61,6 +62,7 @@ def audit(
     policy: Policy | None = None,
     shield: PeriodicDecider | None = None,
     watch: Callable[[Audited], None] | None = None,
+    unseen: Unseen | str = "refuse",
 ) -> AuditReport:
     """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
 
@@ -97,6 +99,9 @@ def audit(
         ``policy``.
     watch
         Told every decision as it is counted, for those who want more than the report.
+    unseen
+        What happened to people of other groups, see :class:`~fairshield.Unseen`: those that were
+        followed are not counted, and reported.
 
     Raises
     ------
@@ -132,8 +137,9 @@ def audit(
         )
     _check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
+    others = Unseen.of(unseen).among(groups)
     auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield, watch)
-    for record, is_last in _marking_last(records):
+    for record, is_last in _marking_last(auditor.counted(records, others)):
         auditor.add(record, is_last)
     return auditor.report()
 
@@ -177,6 +183,7 @@ class _Auditor:
         self.decisions, self.overruled, self.cost_paid = 0, 0, 0.0
         self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
         self.by_position: list[int] = []
+        self.followed: dict[Group, int] = {}
         self._open_window()
 
     def _open_window(self) -> None:
@@ -194,6 +201,23 @@ class _Auditor:
     def _numbers(self) -> tuple[int, int, int, int]:
         a, b = self.start
         return self.seen[a], self.accepted[a], self.seen[b], self.accepted[b]
+
+    def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
+        """The records of declared groups, others as what they count as."""
+        known = tuple(self.start)
+        for record in records:
+            group = record.group()
+            name: Group | None = group
+            if group not in self.by_group and unseen.kind != "refuse":
+                name = unseen.known_as(group, known)
+            if name is None:
+                self.followed[group] = self.followed.get(group, 0) + 1
+            else:
+                yield (
+                    record
+                    if name == group
+                    else record._replace(fields=record.fields | {"group": name})
+                )
 
     def add(self, record: Record, is_last: bool) -> None:
         """Count one decision, and ask the property if it had to hold after it."""
@@ -301,6 +325,7 @@ class _Auditor:
             cost_paid=self.cost_paid,
             overruled_by_group=self.by_group,
             overruled_by_position=tuple(self.by_position),
+            followed=self.followed,
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.compiler import NO_ALLOCATION, jit
-from fairshield.counts import group_name, unknown_group
+from fairshield.counts import Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.columns import column, costs_of, flags
 from fairshield.long import LongPolicy
@@ -58,6 +58,14 @@ class Requests(NamedTuple):
     levels: NDArray[np.int32]
     costs: NDArray[np.float64]
     relevant: NDArray[np.bool_]
+
+    def part(self, here: slice) -> Requests:
+        """Some of the requests."""
+        return Requests(*(column[here] for column in self))
+
+    def in_rows(self, here: slice, length: int) -> Requests:
+        """Some of the requests, so many to a row."""
+        return Requests(*(column[here].reshape(-1, length) for column in self))
 
     def gained(self, accepted: NDArray[np.bool_]) -> Ints:
         """``(n + 1, 4)``: ``n_a, k_a, n_b, k_b`` before each of these decisions, and after all."""
@@ -366,9 +374,15 @@ def encode_requests(
 
 
 def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
-    first, second = policy.groups
-    is_second = np.asarray(groups == second)
-    known = is_second | (groups == first)
-    if not known.all():
-        raise unknown_group(group_name(groups[~known][0]), policy.groups)
-    return is_second.view(np.int8)
+    numbers = group_numbers(policy.groups, groups)
+    if numbers.min(initial=0) < 0:
+        raise unknown_group(group_name(groups[numbers < 0][0]), policy.groups)
+    return numbers
+
+
+def group_numbers(known: tuple[Group, ...], groups: NDArray[Any]) -> NDArray[np.int8]:
+    """The place of each person's group among those declared; -1 where it is none of them."""
+    numbers = np.full(len(groups), -1, np.int8)
+    for i, name in enumerate(known):
+        numbers[np.asarray(groups == name)] = i
+    return numbers

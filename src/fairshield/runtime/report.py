@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
@@ -90,6 +90,8 @@ class AuditReport:
         Totals.
     overruled_by_group, overruled_by_position
         Whom the interventions fell on: by group, and by place in the window from 0 on.
+    followed
+        People of groups that were not declared, who are not counted.
     """
 
     prop: str
@@ -102,6 +104,7 @@ class AuditReport:
     cost_paid: float
     overruled_by_group: dict[Group, int]
     overruled_by_position: tuple[int, ...]
+    followed: dict[Group, int] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -122,6 +125,7 @@ class AuditReport:
             "cost_paid": self.cost_paid,
             "overruled_by_group": [[g, n] for g, n in self.overruled_by_group.items()],
             "overruled_by_position": list(self.overruled_by_position),
+            "followed": [[g, n] for g, n in self.followed.items()],
             "violations": [_plain(violation) for violation in self.violations],
             "difference": None if self.difference is None else asdict(self.difference),
             "windows": [_plain(window) for window in self.windows],
@@ -139,5 +143,5 @@ def plain_number(value: float) -> float | None:
 
 
 def _plain(item: Window | Violation) -> dict[str, Any]:
-    data = {field.name: getattr(item, field.name) for field in fields(item)}
+    data = {f.name: getattr(item, f.name) for f in fields(item)}
     return {**data, "counts": plain_counts(item.counts), "bias": plain_number(item.bias)}

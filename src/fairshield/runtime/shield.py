@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from fairshield.policy import Policy
 from fairshield.records import Flag, as_flag
 from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
 
+if TYPE_CHECKING:
+    from fairshield.runtime.compiled import Requests
+
 
 class Batch(NamedTuple):
     """Answers to many requests, as arrays."""
@@ -27,6 +30,8 @@ class Batch(NamedTuple):
     accepted: NDArray[np.bool_]
     overruled: NDArray[np.bool_]
     paid: NDArray[np.float64]
+    reasons: tuple[str | None, ...] | None = None
+    """Why, of each that was overruled, if it was asked for."""
 
 
 class Shield:
@@ -177,10 +182,13 @@ class Shield:
         proposed: ArrayLike,
         costs: ArrayLike | float = 1.0,
         outcomes: ArrayLike | None = None,
+        *,
+        reasons: bool = False,
     ) -> Batch:
         """Decide requests in order of arrival, compiled; all of them or, on an error, none.
 
-        Properties that count by outcome need ``outcomes``, one per request.
+        Properties that count by outcome need ``outcomes``, one per request.  With ``reasons`` the
+        answer says why each overruled decision was made, which takes some microseconds for each.
         """
         from fairshield.runtime.compiled import decide_batch, encode_requests
 
@@ -193,9 +201,26 @@ class Shield:
                 f"{self.policy.horizon} decisions are left: decide the rest with a new Shield"
             )
         accepted, at = decide_batch(self.policy, self._t, self._at, requests)
-        self._at, self._t = at, self._t + len(accepted)
         overruled = accepted != requests.proposed
-        return Batch(accepted, overruled, np.where(overruled, requests.costs, 0.0))
+        why = self._reasons(requests, accepted, overruled) if reasons else None
+        self._at, self._t = at, self._t + len(accepted)
+        return Batch(accepted, overruled, np.where(overruled, requests.costs, 0.0), why)
+
+    def _reasons(
+        self, requests: Requests, accepted: NDArray[np.bool_], overruled: NDArray[np.bool_]
+    ) -> tuple[str | None, ...]:
+        """Why each of the next requests was overruled."""
+        why: list[str | None] = [None] * len(accepted)
+        before = requests.gained(accepted) + np.array(self._at)
+        for i in np.flatnonzero(overruled).tolist():
+            g, proposed, cost = int(requests.groups[i]), bool(requests.proposed[i]), requests.costs
+            n_a, k_a, n_b, k_b = at = tuple(before[i].tolist())
+            _, reason = verdict(
+                self.policy, self._t + i, n_a, k_a, n_b, k_b, g, proposed, float(cost[i])
+            )
+            group = self.policy.groups[g]
+            why[i] = Decision(i, group, proposed, float(cost[i]), not proposed, reason, at).reason
+        return tuple(why)
 
     # A human in the loop --------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ class Why(Enum):
     """
     HUMAN = "human"
     """A person decided otherwise than advised."""
+    UNSEEN = "unseen"
+    """The person's group was not declared: the proposal stands, and nobody is counted."""
 
 
 # Looking up a member of an enumeration takes longer than looking up a row.
@@ -77,6 +79,8 @@ class Decision(NamedTuple):
         if self.why is Why.LOST:
             lost = f"{verb}: fairness can no longer be guaranteed from these counters"
             return f"{lost}, and {other} is riskier or dearer" if self.overruled else lost
+        if self.why is Why.UNSEEN:
+            return f"kept: the policy was not made for group {self.group!r}, who is not counted"
         if self.why is Why.HUMAN:
             fate = "still guaranteed" if self.guaranteed else "no longer guaranteed"
             return f"{verb} by a person, against advice: fairness is {fate}"

@@ -1,0 +1,210 @@
+"""A stream of any length decides as its shields would, whoever comes and however it is cut."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fairshield as fs
+from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
+from fairshield.groups import MISSING
+from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual, StaticBounded, StaticFair
+from fairshield.runtime.step import Why
+
+DP = fs.DemographicParity("0.2")
+EQ = fs.EqualOpportunity("0.3", min_support=2)
+COSTS = (0.25, 1.0, 3.0)
+INPUTS = fs.InputModel.from_table(
+    {(g, r, c): 1 / 12 for g in "ab" for r in (False, True) for c in COSTS},
+    outcomes={"a": 0.6, "b": 0.4},
+)
+POLICIES = {
+    "window": fs.synthesize(DP, INPUTS, horizon=7),
+    "labelled": fs.synthesize(EQ, INPUTS, horizon=6),
+    "long": fs.synthesize(DP, INPUTS, horizon=40, method="long", endgame=8),
+    "static-fair": StaticFair(DP, INPUTS, 8),
+    "static-bounded": StaticBounded(DP, INPUTS, 16),
+    "dynamic": Dynamic(DP, INPUTS, 8),
+    "exact": ExactPeriodic(DP, INPUTS, 5, periods=8),
+    "perpetual": Perpetual(DP, INPUTS, 6),
+    "perpetual-labelled": Perpetual(fs.EqualOpportunity("0.4"), INPUTS, 5),
+}
+PEOPLE = st.lists(
+    st.tuples(st.sampled_from("aab"), st.booleans(), st.sampled_from(COSTS), st.booleans()),
+    max_size=40,
+)
+
+
+def one_by_one(stream: fs.Stream, people: list) -> list[fs.Decision]:
+    decisions = []
+    for group, proposed, cost, outcome in people:
+        decisions.append(stream.decide(group, proposed=proposed, cost=cost))
+        if stream.policy.labelled:
+            stream.observe(decisions[-1], outcome=outcome)
+    return decisions
+
+
+def at_once(stream: fs.Stream, people: list, **options: bool) -> fs.Answers:
+    groups, proposed, costs, outcomes = ([person[i] for person in people] for i in range(4))
+    given = outcomes if stream.policy.labelled else None
+    return stream.decide_many(np.array(groups, object), proposed, costs, given, **options)
+
+
+def as_rows(answers: fs.Answers) -> list[tuple]:
+    return list(zip(*(column.tolist() for column in answers[:5]), strict=True))
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+@settings(max_examples=25, deadline=None)
+@given(people=PEOPLE, cuts=st.lists(st.integers(0, 40), max_size=3))
+def test_many_at_once_equal_one_by_one(kind: str, people: list, cuts: list[int]) -> None:
+    single, batch = fs.Stream(POLICIES[kind]), fs.Stream(POLICIES[kind])
+    expected = one_by_one(single, people)
+    ends = sorted({0, len(people), *(min(cut, len(people)) for cut in cuts)})
+    rows, why = [], []
+    for begin, end in pairwise(ends):
+        answers = at_once(batch, people[begin:end], reasons=bool(begin % 2))
+        rows += as_rows(answers)
+        why += answers.reasons or [None] * (end - begin)
+    assert rows == [(d.accepted, d.overruled, d.paid, d.period, d.position) for d in expected]
+    assert all(w is None or w == d.reason for w, d in zip(why, expected, strict=True))
+    assert (single.counts, single.completed, single.remaining) == (
+        batch.counts,
+        batch.completed,
+        batch.remaining,
+    )
+    if isinstance(single.shield, fs.PeriodicShield):
+        assert single.shield.state == batch.shield.state
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_reasons_are_given_for_the_overruled_alone(kind: str) -> None:
+    people = [("a", True, 1.0, True), ("b", False, 0.25, True)] * 20
+    stream, twin = fs.Stream(POLICIES[kind]), fs.Stream(POLICIES[kind])
+    answers = at_once(stream, people, reasons=True)
+    expected = [d.reason if d.overruled else None for d in one_by_one(twin, people)]
+    assert answers.reasons == tuple(expected)
+    assert answers.overruled.any()
+
+
+def test_every_window_of_a_stream_ends_fair() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.where(rng.random(7 * 300) < 0.3, "a", "b")
+    answers = fs.Stream(POLICIES["window"]).decide_many(groups, groups == "a")
+    for window in range(300):
+        here = answers.window == window
+        assert here.sum() == 7
+        counts = {
+            g: (int((m := here & (groups == g)).sum()), int((m & answers.accepted).sum()))
+            for g in "ab"
+        }
+        assert DP.holds(fs.Counts(counts))
+
+
+def test_a_batch_beyond_the_last_period_decides_nothing() -> None:
+    stream = fs.Stream(POLICIES["exact"])
+    with pytest.raises(WindowOverError, match="only 40 decisions are left"):
+        stream.decide_many(["a"] * 41, [True] * 41)
+    assert (stream.completed, stream.position) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_a_fault_anywhere_decides_nothing(kind: str) -> None:
+    stream = fs.Stream(POLICIES[kind])
+    outcomes = [True] * 12 if stream.policy.labelled else None
+    with pytest.raises(InvalidValueError, match=r"costs\[11\]"):
+        stream.decide_many(["a"] * 12, [True] * 12, [1.0] * 11 + [-1.0], outcomes)
+    with pytest.raises(UnknownGroupError, match="unknown group 'c'"):
+        stream.decide_many(["a"] * 11 + ["c"], [True] * 12, 1.0, outcomes)
+    assert (stream.completed, stream.position) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_policies_and_streams_survive_pickling(kind: str) -> None:
+    people = [("a", True, 1.0, True), ("b", False, 0.25, True)] * 19
+    stream = fs.Stream(POLICIES[kind])
+    at_once(stream, people[:17])
+    twin = pickle.loads(pickle.dumps(stream))
+    assert as_rows(at_once(stream, people[17:])) == as_rows(at_once(twin, people[17:]))
+
+
+# Groups nobody declared ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+@settings(max_examples=15, deadline=None)
+@given(people=PEOPLE, strangers=st.lists(st.integers(0, 39), max_size=6))
+def test_following_strangers_changes_nothing_for_others(
+    kind: str, people: list, strangers: list[int]
+) -> None:
+    mixed = list(people)
+    for place in sorted(strangers):
+        mixed.insert(min(place, len(mixed)), ("z", place % 2 == 0, 1.0, True))
+    plain, mixed_single, mixed_batch = (
+        fs.Stream(POLICIES[kind], unseen="follow") for _ in range(3)
+    )
+    alone = one_by_one(plain, people)
+    decisions = one_by_one(mixed_single, mixed)
+    assert [d for d in decisions if d.why is not Why.UNSEEN] == alone
+    unseen = [d for d in decisions if d.why is Why.UNSEEN]
+    assert all(d.accepted == d.proposed and not d.overruled for d in unseen)
+    rows = as_rows(at_once(mixed_batch, mixed, reasons=True))
+    assert rows == [(d.accepted, d.overruled, d.paid, d.period, d.position) for d in decisions]
+    assert mixed_single.followed == mixed_batch.followed
+    seen = sum(count.seen for count in mixed_single.followed.values())
+    assert seen == len(strangers)
+
+
+def test_mapping_counts_strangers_as_the_group_they_map_to() -> None:
+    for unseen in ("map:b", {"z": "b", "y": "a"}, fs.Unseen.map("b")):
+        stream = fs.Stream(POLICIES["window"], unseen=unseen)
+        stream.decide_many(["a", "z", "b"], [True, True, False])
+        assert stream.decide("z", proposed=False).group == "b"
+        assert {g: c.seen for g, c in stream.counts.items()} == {"a": 1, "b": 3}
+
+
+def test_a_mapping_refuses_whom_it_does_not_list() -> None:
+    stream = fs.Stream(POLICIES["window"], unseen={"z": "b"})
+    with pytest.raises(UnknownGroupError, match="unknown group 'y'"):
+        stream.decide("y", proposed=True)
+    with pytest.raises(UnknownGroupError, match="unknown group 'y'"):
+        stream.decide_many(["z", "y"], [True, True])
+    assert stream.position == 0
+
+
+@pytest.mark.parametrize(
+    ("unseen", "error", "message"),
+    [
+        ("ignore", InvalidValueError, "unseen must be 'refuse', 'follow', 'map:GROUP'"),
+        ("map:", InvalidValueError, "unseen must be"),
+        ("map:c", UnknownGroupError, "unknown group 'c'"),
+        ({"a": "b"}, InvalidValueError, "which the policy knows"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(unseen: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        fs.Stream(POLICIES["window"], unseen=unseen)
+
+
+def test_a_missing_group_is_followed_and_reported_by_a_name() -> None:
+    stream = fs.Stream(POLICIES["window"], unseen="follow")
+    stream.decide_many(np.array(["a", None, float("nan")], object), [True, True, False])
+    stream.decide(None, proposed=True)  # type: ignore[arg-type]
+    assert stream.followed == {MISSING: (3, 2)}
+
+
+def test_an_awaited_outcome_is_awaited_across_the_end_of_a_window() -> None:
+    stream = fs.Stream(POLICIES["labelled"])
+    for i in range(6):
+        decision = stream.decide("a", proposed=True)
+        if i < 5:
+            stream.observe(decision, outcome=True)
+    with pytest.raises(fs.OutcomePendingError):
+        stream.decide_many(["a"], [True], 1.0, [True])
+    stream.observe(decision, outcome=False)
+    assert (stream.completed, stream.counts["a"].seen) == (1, 0)
