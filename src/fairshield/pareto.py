@@ -164,7 +164,7 @@ def pareto(
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     >>> found = fs.pareto(fs.DemographicParity, inputs, bounds=["0.1", "0.3", "1"], horizons=[20])
     >>> [(str(row.bound), round(row.expected_cost, 3), round(row.unfair, 3)) for row in found.rows]
-    [('1/10', 2.587, 0.615), ('3/10', 0.502, 0.163), ('1', 0.0, 0.0)]
+    [('1/10', 2.587, 0.655), ('3/10', 0.398, 0.19), ('1', 0.0, 0.0)]
     """
     begun = checked_start(inputs, start)
     wanted = sorted({exact(bound, "bound") for bound in bounds})
