@@ -48,6 +48,10 @@ from fairshield.verify import verify as verify
 if TYPE_CHECKING:
     from fairshield.client import AsyncClient as AsyncClient
     from fairshield.client import Client as Client
+    from fairshield.monitor import Alarm as Alarm
+    from fairshield.monitor import Monitor as Monitor
+    from fairshield.monitor import MonitorReport as MonitorReport
+    from fairshield.monitor import ShadowReport as ShadowReport
     from fairshield.periodic import DynamicShield as DynamicShield
     from fairshield.periodic import ExactPeriodicShield as ExactPeriodicShield
     from fairshield.periodic import Guarantee as Guarantee
@@ -64,6 +68,7 @@ _LAZY = {
     name: f"fairshield.{module}"
     for module, names in {
         "client": "AsyncClient Client",
+        "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
         "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",
         "stream": "Answers Stream",

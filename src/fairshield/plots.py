@@ -366,7 +366,9 @@ def plot_pareto(found: Pareto, path: Path, *, dpi: int = 140) -> None:
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=9, loc="upper right")
     a, b = found.groups
-    title = f"{found.kind.replace('-', ' ').capitalize()} between {a} and {b}: what each bound costs"
+    title = (
+        f"{found.kind.replace('-', ' ').capitalize()} between {a} and {b}: what each bound costs"
+    )
     figure.text(0.012, 0.94, title, size=13.5, weight="bold", color=INK)
     _save_small(figure, path, dpi)
 

@@ -23,6 +23,7 @@ from fairshield.cli.doctor import doctor
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.keys import keys
+from fairshield.cli.monitor import monitor
 from fairshield.cli.pareto import pareto
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
@@ -120,7 +121,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, verify, explain, simulate, compare, pareto, serve, keys, tail,
-    bench, demo, doctor, reproduce,
+    synthesize, inspect, run, audit, monitor, verify, explain, simulate, compare, pareto, serve,
+    keys, tail, bench, demo, doctor, reproduce,
 ):  # fmt: skip
     app.add_command(_command)

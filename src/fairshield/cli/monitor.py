@@ -1,0 +1,194 @@
+"""``fairshield monitor``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairshield.cli.options import (
+    examples,
+    format_option,
+    given,
+    horizon_option,
+    json_option,
+    period_option,
+    property_options,
+    reading,
+    start_option,
+)
+from fairshield.cli.options import names as read_names
+from fairshield.cli.output import number_of, print_facts, print_json, printable
+from fairshield.cli.stream import blamed_on
+from fairshield.counts import Group
+from fairshield.errors import FairshieldError, InvalidValueError
+from fairshield.monitor import Monitor, MonitorReport, Saving
+from fairshield.periodic import load_policy
+from fairshield.records import Format, Record, declared, format_of, open_lines, read_records
+from fairshield.specfile import parse_inputs, parse_property, parse_start
+
+_SHOWN = 10
+"""Alarms listed for people; ``--json`` has all that are kept."""
+
+
+@click.command(
+    epilog=examples(
+        "fairshield monitor decisions.jsonl --property demographic-parity --bound 0.1",
+        "fairshield monitor log.csv --property share-parity --bound 0.2 --inputs training.csv",
+        "fairshield monitor decisions.jsonl --shadow loans.shield",
+    )
+)
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--shadow",
+    metavar="POLICY",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Say what this policy would have done; its property, windows and input model are watched.",
+)
+@property_options
+@horizon_option
+@period_option
+@start_option
+@click.option(
+    "--inputs",
+    metavar="FILE",
+    help="Watch the input model estimated from these records.  [default: that of the policy]",
+)
+@click.option(
+    "--names",
+    metavar="A,B,...",
+    callback=reading(read_names),
+    help="All groups.  [default: as they come, or those of the policy or the inputs]",
+)
+@click.option(
+    "--confidence",
+    metavar="NUMBER",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Of intervals and alarms, at all times at once.",
+)
+@click.option(
+    "--min-group-size",
+    metavar="N",
+    type=int,
+    default=30,
+    show_default=True,
+    help="Conclude nothing about smaller groups.",
+)
+@format_option
+@json_option
+@click.pass_context
+def monitor(
+    ctx: click.Context,
+    /,
+    log: str,
+    shadow: Path | None,
+    inputs: str | None,
+    names: tuple[str, ...] | None,
+    confidence: float,
+    min_group_size: int,
+    format: Format | None,
+    as_json: bool,
+    **words: Any,
+) -> None:
+    """Watch decisions without changing them.
+
+    Exit 1 on an alarm: a window or period that ended unfair, a bias beyond chance, requests that
+    contradict the input model. LOG (- for standard input) has the fields group, accepted and, if
+    the property counts by outcome, outcome; proposed (by default what was accepted) and cost tell
+    what was asked. Records that still wait for their outcome are left out, and counted. Without
+    --horizon or --period the log is one window.
+    """
+    chosen = given(words)
+    policy = None if shadow is None else load_policy(shadow)
+    if policy is None and "property" not in chosen:
+        raise InvalidValueError("say what should hold: --property and --bound, or --shadow POLICY")
+    prop = parse_property(chosen) if policy is None or "property" in chosen else policy.prop
+    groups = _groups(names, policy, chosen.get("start"))
+    model = None if inputs is None else parse_inputs({"inputs": inputs}, groups or ())
+    if groups is None and model is not None:
+        groups = model.groups
+    watching = Monitor(
+        prop,
+        horizon=chosen.get("horizon"),
+        period=chosen.get("period"),
+        groups=groups,
+        start=None if groups is None else parse_start(chosen, groups),
+        inputs=model,
+        confidence=confidence,
+        min_group_size=min_group_size,
+        shadow=policy,
+    )
+    with open_lines(log) as lines, blamed_on(log):
+        records = read_records(lines, format or format_of(log))
+        waiting = _watch(watching, records, groups or ())
+    report, saving = watching.report(), _saving(watching)
+    if as_json:
+        more = {"waiting": waiting, "saving": None if saving is None else saving.to_dict()}
+        print_json(report.to_dict() | more)
+    else:
+        _print(report, waiting, saving)
+    ctx.exit(0 if report.quiet else 1)
+
+
+def _groups(
+    names: tuple[str, ...] | None, policy: Any, start: dict[str, Any] | None
+) -> tuple[Group, ...] | None:
+    """All groups, as far as known before the log is read."""
+    known = () if policy is None else policy.groups
+    if names is not None:
+        return tuple(declared(name, known) for name in names)
+    if known:
+        return tuple(known)
+    return None if start is None else tuple(start)
+
+
+def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...]) -> int:
+    """Observe every record; how many still wait for their outcome."""
+    waiting, labelled = 0, monitor.prop.relevant_outcome is not None
+    for record in records:
+        unknown = record.missing("outcome")
+        if labelled and unknown:
+            waiting += 1
+            continue
+        try:
+            monitor.observe(
+                declared(record.group(), groups),
+                accepted=record.flag("accepted"),
+                proposed=None if record.missing("proposed") else record.flag("proposed"),
+                cost=record.cost(),
+                outcome=None if unknown else record.flag("outcome"),
+            )
+        except FairshieldError as error:
+            told = str(error)
+            line = f"line {record.line}"
+            raise InvalidValueError(told if told.startswith(line) else f"{line}: {told}") from None
+    return waiting
+
+
+def _saving(monitor: Monitor) -> Saving | None:
+    """What re-synthesis would save, if the model is contradicted and there is a policy."""
+    contradicted = any(alarm.kind == "model" for alarm in monitor.alarms)
+    if not contradicted or (monitor.horizon is None and monitor.shadow is None):
+        return None
+    return monitor.saving()
+
+
+def _print(report: MonitorReport, waiting: int, saving: Saving | None) -> None:
+    facts = report.facts()
+    if waiting:
+        facts.append(("left out", f"{number_of(waiting, 'decision')} without an outcome"))
+    if saving is not None:
+        facts.append(("saving", str(saving)))
+    print_facts([(printable(name), printable(text)) for name, text in facts])
+    if report.alarms:
+        click.echo("\nAlarms")
+        # The lasting ones first: there may be one alarm for every window.
+        alarms = sorted(report.alarms, key=lambda alarm: alarm.kind == "violation")
+        for alarm in alarms[:_SHOWN]:
+            click.echo(f"- {printable(alarm)}")
+        if len(alarms) > _SHOWN:
+            click.echo(f"... and {len(alarms) - _SHOWN:,} more (--json lists them)")

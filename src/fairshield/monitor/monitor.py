@@ -1,0 +1,580 @@
+"""Monitor: watches decisions as they are made, and changes none of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.counts import Counts, Group, group_name, unknown_group
+from fairshield.errors import InvalidValueError
+from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
+from fairshield.monitor.report import (
+    KINDS,
+    Alarm,
+    MonitoredGroup,
+    MonitoredPair,
+    MonitoredWindow,
+    MonitorReport,
+    Observation,
+    evidence_words,
+)
+from fairshield.monitor.saving import Saving, saving
+from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
+from fairshield.monitor.settings import agreed, check_numbers, names_of
+from fairshield.monitor.shadow import Shadow
+from fairshield.monitor.tally import Tally
+from fairshield.records import Flag, as_cost, as_flag
+from fairshield.spec import Property
+from fairshield.stream import AnyPolicy
+from fairshield.synthesis import synthesize
+
+_VERSION = 1
+_AT_ONCE = 1 << 17
+_NEVER = 1 << 62
+
+
+class Monitor:
+    """Watches a stream of decisions: whether it is fair, and whether the input model is right.
+
+    Parameters
+    ----------
+    prop
+        What should hold between every two groups.
+    horizon
+        Decisions in a window, at whose end it should hold; counters then begin again.
+    period
+        Instead of ``horizon``: decisions in a period; counters go on.  With neither, there is one
+        endless window.
+    groups
+        All groups there are.  Default: those of ``start``, ``inputs`` or ``shadow``; without any of
+        these, groups are met as they come.
+    start
+        Counters before the first decision of every window, or of the first period.
+    inputs
+        An input model or schedule to watch; default: that of ``shadow``.
+    confidence
+        Of all intervals together at all times, of the alarms of ``"bias"``, and of those of
+        ``"model"``: each is wrong, ever, with a probability of at most ``1 - confidence``.
+    min_group_size
+        Below so many relevant people (or the ``min_support`` of ``prop``, if that is more) a group
+        has no interval, and nothing is concluded about it.
+    shadow
+        A policy or periodic policy to run beside the decisions.
+    keep
+        How many windows, and alarms about them, are kept one by one.
+    state
+        Where to go on: what :attr:`state` returned.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> monitor = Monitor(fs.DemographicParity("0.1"), horizon=4)
+    >>> for group, accepted in [("a", True), ("b", False), ("a", True), ("b", True)]:
+    ...     seen = monitor.observe(group, accepted=accepted)
+    >>> [alarm.kind for alarm in seen.alarms]
+    ['violation']
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        *,
+        horizon: int | None = None,
+        period: int | None = None,
+        groups: Iterable[Any] | None = None,
+        start: Counts | None = None,
+        inputs: Inputs | None = None,
+        confidence: float = 0.95,
+        min_group_size: int = 30,
+        shadow: AnyPolicy | None = None,
+        keep: int = 1000,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(prop, Property):
+            raise InvalidValueError(
+                f"prop must be a property such as DemographicParity('0.1'), got {prop!r}"
+            )
+        self._shadow = None if shadow is None else Shadow(shadow)
+        if shadow is not None:
+            if shadow.prop != prop:
+                raise InvalidValueError(
+                    f"the shadow policy keeps {shadow.prop}, the monitor watches {prop}: watch "
+                    "shadow.prop, or make a policy for the property"
+                )
+            horizon = agreed("horizon", horizon, getattr(shadow, "horizon", None))
+            period = agreed("period", period, getattr(shadow, "period", None))
+            start = agreed("start", start, shadow.start)
+            inputs = shadow.inputs if inputs is None else inputs
+        check_numbers(horizon, period, confidence, min_group_size, keep)
+        self.prop, self.horizon, self.period = prop, horizon, period
+        self.confidence, self.keep = float(confidence), int(keep)
+        self.least = max(int(min_group_size), prop.min_support)
+        self._size = horizon if period is None else period
+        names = names_of(groups, start, inputs, shadow)
+        self._closed = names is not None
+        zero = Counts.zero(names or ()) if start is None else start
+        self._tally = Tally(prop, goes_on=horizon is None, start=zero, keep=self.keep)
+        self._index = {group: i for i, group in enumerate(self._tally.groups)}
+        self._watch = None if inputs is None else Watch(inputs, self._size, 1.0 - self.confidence)
+        self._needs_outcome = prop.relevant_outcome is not None
+        self._decided, self._cost_paid = 0, 0.0
+        self._violations: deque[Alarm] = deque(maxlen=self.keep)
+        self._lasting: list[Alarm] = []
+        self._biased: set[tuple[int, int]] = set()
+        self._look_at = CHECK_EVERY
+        self._config = self._digest(start)
+        if state is not None:
+            self._resume(state)
+        self._next = self._next_event()
+
+    # Watching -------------------------------------------------------------------------------
+
+    def observe(
+        self,
+        group: Group,
+        *,
+        accepted: Flag,
+        proposed: Flag | None = None,
+        cost: float = 1.0,
+        outcome: Flag | None = None,
+    ) -> Observation:
+        """Count one decision.
+
+        ``proposed`` is what the classifier said, by default what was decided; ``cost`` the price
+        of overruling it.  Where people count by their outcome, observe them once it is known.
+        """
+        if accepted is not True and accepted is not False:
+            accepted = as_flag(accepted)
+        if proposed is None:
+            proposed = accepted
+        elif proposed is not True and proposed is not False:
+            proposed = as_flag(proposed)
+        if outcome is not None and outcome is not True and outcome is not False:
+            outcome = as_flag(outcome)
+        if type(cost) is not float or not 0.0 <= cost < math.inf:
+            cost = as_cost(cost)
+        if self._needs_outcome and outcome is None:
+            raise self._no_outcome()
+        g = self._index.get(group)
+        if g is None:
+            g = self._meet(group_name(group), self._decided)
+        decision, tally = None, self._tally
+        if self._shadow is not None:
+            decision = self._shadow.decide(
+                group, accepted=accepted, proposed=proposed, cost=cost, outcome=outcome
+            )
+        if not self._needs_outcome or outcome == self.prop.relevant_outcome:
+            tally.seen[g] += 1
+            tally.accepted[g] += accepted
+        if accepted is not proposed:
+            tally.overruled[g] += 1
+            self._cost_paid += cost
+        self._decided = at = self._decided + 1
+        window = tally.over
+        alarms: tuple[Alarm, ...] = ()
+        possible = self._watch is None or self._watch.count(g, proposed, cost, outcome)
+        if at == self._next or not possible:
+            alarms = self._events(possible)
+        return Observation(at, window, alarms, decision)
+
+    def observe_many(
+        self,
+        groups: ArrayLike,
+        accepted: ArrayLike,
+        proposed: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        outcomes: ArrayLike | None = None,
+    ) -> tuple[Alarm, ...]:
+        """Count many decisions in order, as arrays or columns; returns the alarms they raise.
+
+        The same as :meth:`observe` one after the other, but all of them or, on an error, none.
+        """
+        who = column(groups, "groups")
+        n = len(who)
+        y = flags(accepted, "accepted", n)
+        r = y if proposed is None else flags(proposed, "proposed", n)
+        price = costs_of(costs, n)
+        z = None if outcomes is None else flags(outcomes, "outcomes", n)
+        if self._needs_outcome and z is None and n:
+            raise self._no_outcome()
+        g = self._encoded(who)
+        alarms: list[Alarm] = []
+        for first in range(0, n, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            told = None if z is None else z[some]
+            alarms += self._observed(g[some], y[some], r[some], price[some], told)
+        return tuple(alarms)
+
+    def _encoded(self, who: NDArray[Any]) -> NDArray[np.int64]:
+        """Groups as numbers; new ones are met, or refused before anything is counted."""
+        code = np.full(len(who), -1, np.int64)
+        for group, i in self._index.items():
+            code[np.asarray(who == group)] = i
+        found: list[tuple[Group, int]] = []
+        left = np.flatnonzero(code < 0)
+        while len(left):
+            row = int(left[0])
+            group = group_name(who[row])
+            if self._closed:
+                raise unknown_group(group, tuple(self._index))
+            found.append((group, row))
+            same = np.asarray(who[left] == who[row])
+            code[left[same]] = len(self._index) + len(found) - 1
+            left = left[~same]
+        for group, row in found:
+            self._meet(group, self._decided + row)
+        return code
+
+    def _observed(
+        self,
+        g: NDArray[np.int64],
+        y: NDArray[np.bool_],
+        r: NDArray[np.bool_],
+        price: NDArray[np.float64],
+        z: NDArray[np.bool_] | None,
+    ) -> list[Alarm]:
+        if self._shadow is not None:
+            self._shadow.decide_many(g, y, r, price, z)
+        tally, first, n_groups = self._tally, self._decided, len(self._tally.groups)
+        counts = np.ones(len(g), np.bool_)
+        if self._needs_outcome:
+            counts = np.asarray(z == self.prop.relevant_outcome)
+        seen = _running(g, counts, tally.seen)
+        accepted = _running(g, counts & y, tally.accepted)
+        overruled = y != r
+        gained = np.bincount(g[overruled], minlength=n_groups).tolist()
+        tally.overruled[:] = [n + m for n, m in zip(tally.overruled, gained, strict=True)]
+        paid = np.concatenate(([self._cost_paid], price[overruled]))
+        self._cost_paid = float(np.add.accumulate(paid)[-1])
+        last = first + len(g)
+        alarms: list[Alarm] = []
+        if self._size is not None:
+            ends = np.arange(first // self._size + 1, last // self._size + 1) * self._size
+            if len(ends):
+                closed = tally.close(ends.tolist(), seen[ends - first], accepted[ends - first])
+                alarms += map(self._violation, closed)
+        while self._look_at <= last:
+            at = self._look_at - first
+            alarms += self._biases(self._look_at, seen[at].tolist(), accepted[at].tolist())
+            self._look_at = _later(self._look_at)
+        tally.seen[:], tally.accepted[:] = seen[-1].tolist(), accepted[-1].tolist()
+        if self._watch is not None:
+            found = self._watch.count_many(g, r, price, z)
+            alarms += [] if found is None else [self._contradiction(self._watch, *found)]
+        self._decided = last
+        self._next = self._next_event()
+        alarms.sort(key=_order)
+        self._add(alarms)
+        return alarms
+
+    # Events ---------------------------------------------------------------------------------
+
+    def _next_event(self) -> int:
+        """After which decision there is something to look at."""
+        n = self._decided
+        ends = _NEVER if self._size is None else (n // self._size + 1) * self._size
+        checks = _NEVER if self._watch is None else (n // CHECK_EVERY + 1) * CHECK_EVERY
+        return min(ends, checks, self._look_at)
+
+    def _events(self, possible: bool) -> tuple[Alarm, ...]:
+        at, tally = self._decided, self._tally
+        alarms: list[Alarm] = []
+        if self._size is not None and at % self._size == 0:
+            closed = tally.close([at], np.array([tally.seen]), np.array([tally.accepted]))
+            alarms += map(self._violation, closed)
+        if at == self._look_at:
+            alarms += self._biases(at, tally.seen, tally.accepted)
+            self._look_at = _later(at)
+        watch = self._watch
+        if watch is not None:
+            capital = watch.check(possible)
+            if capital is not None:
+                alarms.append(self._contradiction(watch, at, capital))
+        self._next = self._next_event()
+        self._add(alarms)
+        return tuple(alarms)
+
+    def _add(self, alarms: Iterable[Alarm]) -> None:
+        for alarm in alarms:
+            (self._violations if alarm.kind == "violation" else self._lasting).append(alarm)
+
+    def _violation(self, window: MonitoredWindow) -> Alarm:
+        people = ", ".join(f"{c.accepted} of {c.seen} in {g}" for g, c in window.counts.items())
+        message = (
+            f"{self._noun} {window.number} ended unfair: bias {window.bias:.4g} where {self.prop} "
+            f"allows {self.prop.limit:.4g}, with {people} accepted; a shield would have kept it "
+            "fair (synthesize)"
+        )
+        return Alarm("violation", window.at, message, window.number)
+
+    def _biases(self, at: int, seen: list[int], accepted: list[int]) -> list[Alarm]:
+        """Alarms for pairs of groups that are unfair beyond chance."""
+        alarms = []
+        for i, j in combinations(range(len(self._tally.groups)), 2):
+            if (i, j) in self._biased:
+                continue
+            bias = self._bias(i, j, seen, accepted, only_above=self.prop.limit)
+            if bias is not None and bias.lower > self.prop.limit:
+                self._biased.add((i, j))
+                a, b = self._tally.groups[i], self._tally.groups[j]
+                message = (
+                    f"the decisions are unfair beyond chance: the bias between {a} and {b} is "
+                    f"{bias.estimate:.4g}, at least {bias.lower:.4g} with {self.confidence:.4g} "
+                    f"confidence, where {self.prop} allows {self.prop.limit:.4g}; put a shield "
+                    "before them (synthesize), or train the classifier anew"
+                )
+                alarms.append(Alarm("bias", at, message, self._window_of(at), (a, b)))
+        return alarms
+
+    def _contradiction(self, watch: Watch, at: int, capital: float) -> Alarm:
+        message = (
+            f"the input model is wrong: the evidence against it is {evidence_words(capital)}, "
+            f"{1 / (1 - self.confidence):.4g} contradicts it; {watch.diagnosis}; re-synthesise "
+            "with monitor.revised_inputs(), monitor.saving() says what that saves"
+        )
+        return Alarm("model", at, message, self._window_of(at))
+
+    def _window_of(self, at: int) -> int:
+        return 0 if self._size is None else (at - 1) // self._size
+
+    @property
+    def _noun(self) -> str:
+        return "period" if self.period is not None else "window"
+
+    # Intervals ------------------------------------------------------------------------------
+
+    def _alpha(self, i: int) -> float:
+        """What the i-th group may be wrong by, so that all together are by ``1 - confidence``."""
+        alpha = 1.0 - self.confidence
+        return alpha / len(self._index) if self._closed else alpha / ((i + 1) * (i + 2))
+
+    def _rate(self, i: int, seen: list[int], accepted: list[int]) -> Interval | None:
+        if not seen[i] or seen[i] < self.least:
+            return None
+        return rate_interval(seen[i], accepted[i], self._alpha(i))
+
+    def _bias(
+        self, i: int, j: int, seen: list[int], accepted: list[int], only_above: float = -1.0
+    ) -> Interval | None:
+        """The bias between two groups; ``None`` also if the one observed is not ``only_above``."""
+        if min(seen[i], seen[j]) < max(self.least, 1):
+            return None
+        a, b = self._tally.groups[i], self._tally.groups[j]
+        counts = Counts({a: (seen[i], accepted[i]), b: (seen[j], accepted[j])})
+        observed = self.prop.bias_of(counts)
+        if observed <= only_above:
+            return None
+        # With the j-th group come j pairs.
+        team = rate_interval(accepted[i] + accepted[j], accepted[i], self._alpha(j) / j)
+        one, other = (rate_interval(seen[g], accepted[g], self._alpha(g)) for g in (i, j))
+        bounds = bias_bounds(self.prop, one, other, team)
+        return None if bounds is None else Interval(bounds[0], observed, bounds[1])
+
+    # What was seen --------------------------------------------------------------------------
+
+    @property
+    def decided(self) -> int:
+        """Decisions observed."""
+        return self._decided
+
+    @property
+    def counts(self) -> Counts:
+        """Counters of the window or period in progress."""
+        return self._tally.counts
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        return tuple(self._tally.groups)
+
+    @property
+    def shadow(self) -> AnyPolicy | None:
+        """The policy that runs beside the decisions."""
+        return None if self._shadow is None else self._shadow.policy
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """All alarms in order; of those about windows the last ``keep``."""
+        return tuple(sorted((*self._violations, *self._lasting), key=_order))
+
+    def report(self) -> MonitorReport:
+        """Where the stream stands."""
+        tally, watch = self._tally, self._watch
+        holds, bias = tally.verdict()
+        alpha, n = 1.0 - self.confidence, len(tally.groups)
+        return MonitorReport(
+            prop=str(self.prop),
+            limit=self.prop.limit,
+            confidence=self.confidence,
+            noun=self._noun,
+            decided=self._decided,
+            overruled=sum(tally.overruled),
+            cost_paid=self._cost_paid,
+            groups=tuple(map(self._group_report, range(n))),
+            pairs=tuple(self._pair_report(i, j) for i, j in combinations(range(n), 2)),
+            counts=tally.counts,
+            bias=bias,
+            holds=holds,
+            windows=tally.over,
+            unfair=tally.unfair,
+            worst_bias=tally.worst_bias,
+            unfair_share=rate_interval(tally.over, tally.unfair, alpha) if tally.over else None,
+            recent=tuple(tally.recent),
+            log_evidence=None if watch is None else watch.look(),
+            contradicted_at=None if watch is None else watch.contradicted_at,
+            shadow=None if self._shadow is None else self._shadow.report(tally.unfair),
+            alarms=self.alarms,
+        )
+
+    def _group_report(self, i: int) -> MonitoredGroup:
+        tally = self._tally
+        rate = self._rate(i, tally.seen, tally.accepted)
+        counters = tally.seen[i], tally.accepted[i], tally.overruled[i]
+        return MonitoredGroup(tally.groups[i], *counters, rate)
+
+    def _pair_report(self, i: int, j: int) -> MonitoredPair:
+        tally = self._tally
+        bias = self._bias(i, j, tally.seen, tally.accepted)
+        return MonitoredPair((tally.groups[i], tally.groups[j]), bias)
+
+    def revised_inputs(self) -> Inputs:
+        """The input model that the requests suggest.
+
+        Once the model is contradicted, it is estimated from the requests since the strongest of
+        the bets against it began, before that from all.
+        """
+        if self._watch is None:
+            raise InvalidValueError(
+                "no input model to revise: this monitor watches none; give it one (inputs=...)"
+            )
+        return self._watch.revised()
+
+    def saving(self) -> Saving:
+        """What re-synthesis with :meth:`revised_inputs` is expected to save.
+
+        Compared with the shadow policy, or else with the cheapest policy for the model watched.
+        """
+        revised = self.revised_inputs()
+        if self._shadow is not None:
+            return saving(self._shadow.policy, revised)
+        if self.horizon is None or self._watch is None:
+            raise InvalidValueError(
+                "a saving is that of a policy: give the monitor the policy in use (shadow=...), or "
+                "a horizon for which to make one"
+            )
+        start = self._tally.start
+        policy = synthesize(self.prop, self._watch.inputs, horizon=self.horizon, start=start)
+        return saving(policy, revised)
+
+    # Where it stands ------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """JSON-able data to go on from later: ``Monitor(..., state=...)``."""
+        return {
+            "version": _VERSION,
+            "monitor": self._config,
+            "decided": self._decided,
+            "cost_paid": self._cost_paid,
+            "tally": self._tally.state(),
+            "look_at": self._look_at,
+            "biased": sorted(map(list, self._biased)),
+            "violations": [alarm.to_dict() for alarm in self._violations],
+            "lasting": [alarm.to_dict() for alarm in self._lasting],
+            "watch": None if self._watch is None else self._watch.state(),
+            "shadow": None if self._shadow is None else self._shadow.state(),
+        }
+
+    def _digest(self, start: Counts | None) -> str:
+        """A digest of everything a state depends on."""
+        shadow = self._shadow
+        data = {
+            "property": self.prop.to_dict(),
+            "horizon": self.horizon,
+            "period": self.period,
+            "groups": list(self._index) if self._closed else None,
+            "start": None if start is None else [list(start[g]) for g in start],
+            "inputs": None if self._watch is None else self._watch.inputs.to_dict(),
+            "confidence": self.confidence,
+            "least": self.least,
+            "shadow": None if shadow is None else str(shadow.policy),
+        }
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _resume(self, state: Mapping[str, Any]) -> None:
+        try:
+            if state["version"] != _VERSION:
+                raise InvalidValueError(
+                    f"a state of version {state['version']!r}, this library reads {_VERSION}: "
+                    "resume it with the version of fairshield that wrote it"
+                )
+            if state["monitor"] != self._config:
+                raise InvalidValueError(
+                    f"the state belongs to another monitor (digest {state['monitor']!r}, this one "
+                    f"has {self._config!r}): resume with the property, windows, groups, inputs, "
+                    "confidence and shadow that it began with"
+                )
+            self._decided, self._cost_paid = int(state["decided"]), float(state["cost_paid"])
+            self._tally.resume(state["tally"])
+            self._index = {group: i for i, group in enumerate(self._tally.groups)}
+            self._look_at = int(state["look_at"])
+            self._biased = {(int(i), int(j)) for i, j in state["biased"]}
+            self._violations.extend(map(Alarm.from_dict, state["violations"]))
+            self._lasting.extend(map(Alarm.from_dict, state["lasting"]))
+            if self._watch is not None:
+                self._watch.resume(state["watch"])
+            if self._shadow is not None:
+                self._shadow.resume(state["shadow"])
+        except InvalidValueError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InvalidValueError(
+                f"not the state of a monitor ({error!r}): use what monitor.state returned"
+            ) from None
+
+    # Groups and outcomes --------------------------------------------------------------------
+
+    def _meet(self, group: Group, at: int) -> int:
+        if self._closed:
+            raise unknown_group(group, tuple(self._index))
+        self._index[group] = self._tally.meet(group, at)
+        return self._index[group]
+
+    def _no_outcome(self) -> InvalidValueError:
+        return InvalidValueError(
+            f"no outcome, and {self.prop} counts people by it: observe a decision once its outcome "
+            "is known (outcome=...)"
+        )
+
+
+# Helpers ------------------------------------------------------------------------------------
+
+
+def _order(alarm: Alarm) -> tuple[int, int]:
+    return alarm.at, KINDS.index(alarm.kind)
+
+
+def _later(at: int) -> int:
+    """The next look at biases: the time between looks grows with the time before them."""
+    return at + max(CHECK_EVERY, at // 20)
+
+
+def _running(
+    g: NDArray[np.int64], which: NDArray[np.bool_], before: list[int]
+) -> NDArray[np.int64]:
+    """``(rows + 1, groups)``: counters before the first row, and after each."""
+    running = np.empty((len(g) + 1, len(before)), np.int64)
+    running[0] = before
+    for i, n in enumerate(before):
+        np.cumsum(which & (g == i), out=running[1:, i])
+        running[1:, i] += n
+    return running

@@ -1,0 +1,95 @@
+"""What re-synthesis for a revised input model is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.periodic import PeriodicPolicy
+from fairshield.policy import Policy
+from fairshield.synthesis import synthesize
+
+Inputs = InputModel | InputSchedule
+_WINDOWS = 1000
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Expected costs of a window, or of a first period, if requests follow the revised model.
+
+    Attributes
+    ----------
+    inputs
+        The revised model.
+    now, then
+        With the policy as it is, and with one made for the revised model.
+    policy
+        The latter.
+    """
+
+    inputs: Inputs
+    now: float
+    then: float
+    policy: Policy | PeriodicPolicy
+
+    @property
+    def saved(self) -> float:
+        """How much less is expected to be paid."""
+        return self.now - self.then
+
+    def __str__(self) -> str:
+        noun = "window" if isinstance(self.policy, Policy) else "first period"
+        share = self.saved / self.now if self.now else 0.0
+        return (
+            f"re-synthesised, {self.then:.4g} instead of {self.now:.4g} is expected per {noun} "
+            f"(saves {self.saved:.3g}, {share:.0%})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        return {
+            "now": self.now,
+            "then": self.then,
+            "saved": self.saved,
+            "inputs": self.inputs.to_dict(),
+        }
+
+
+def saving(policy: Policy | PeriodicPolicy, inputs: Inputs) -> Saving:
+    """What ``policy`` is expected to cost if requests follow ``inputs``, and what it need cost.
+
+    Exact for tables; the mean of a thousand windows, the same for both, for long policies.
+    """
+    again: Policy | PeriodicPolicy
+    if isinstance(policy, PeriodicPolicy):
+        again = replace(policy, inputs=inputs)
+        plans = [made.window(made.start, 0).policy for made in (policy, again)]
+    else:
+        again = synthesize(
+            policy.prop,
+            inputs,
+            horizon=policy.horizon,
+            start=policy.start,
+            checkpoints=policy.checkpoints,
+            further=policy.further,
+            terminal=policy.terminal,
+            spread=policy.spread,
+            best_effort=policy.risk > 0,
+            method=policy.method,
+        )
+        plans = [policy, again]
+    now, then = (_expected(plan, inputs) for plan in plans)
+    return Saving(inputs, now, then, again)
+
+
+def _expected(policy: Policy, inputs: Inputs) -> float:
+    from fairshield.evaluate import evaluate
+    from fairshield.simulate import simulate
+
+    if policy.method == Policy.method:
+        return evaluate(policy, inputs).cost
+    windows = simulate(policy, n_windows=_WINDOWS, rng=np.random.default_rng(0), inputs=inputs)
+    return float(windows.costs.mean())

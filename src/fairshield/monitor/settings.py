@@ -1,0 +1,74 @@
+"""What a monitor is told: rules that it obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairshield.counts import Counts, Group, group_name, is_whole
+from fairshield.errors import InvalidValueError
+from fairshield.monitor.evidence import Inputs
+from fairshield.stream import AnyPolicy
+
+
+def names_of(
+    groups: Iterable[Any] | None,
+    start: Counts | None,
+    inputs: Inputs | None,
+    shadow: AnyPolicy | None,
+) -> tuple[Group, ...] | None:
+    """The groups, as far as anything names them; whatever names them must agree."""
+    named = None if groups is None else tuple(group_name(g) for g in groups)
+    if named is not None and (len(named) < 2 or len(set(named)) < len(named)):
+        raise InvalidValueError(
+            f"groups must name at least two, each once, got {list(named)}: leave groups out to "
+            "meet them as they come"
+        )
+    sources: list[tuple[str, Any]] = [("start", start), ("inputs", inputs), ("shadow", shadow)]
+    for source, thing in sources:
+        if thing is None:
+            continue
+        theirs = tuple(thing) if source == "start" else tuple(getattr(thing, "groups", ()))
+        if named is not None and theirs and theirs != named:
+            raise InvalidValueError(
+                f"{source} names the groups {list(theirs)}, not {list(named)}: give the same "
+                "groups in the same order everywhere"
+            )
+        named = named or theirs or None
+    return named
+
+
+def agreed(name: str, given: Any, of_shadow: Any) -> Any:
+    """What the shadow policy says; anything else that is given is refused."""
+    if given is not None and given != of_shadow:
+        said = "none" if of_shadow is None else repr(of_shadow)
+        raise InvalidValueError(
+            f"{name} {given!r} is not the shadow policy's, {said}: leave it out, or monitor "
+            "without a shadow"
+        )
+    return of_shadow
+
+
+def check_numbers(
+    horizon: int | None, period: int | None, confidence: float, min_group_size: int, keep: int
+) -> None:
+    """Refuse numbers that mean nothing."""
+    if horizon is not None and period is not None:
+        raise InvalidValueError(
+            f"a period of {period!r} goes without a horizon ({horizon!r}): in periods counters go "
+            "on, in windows they begin again; leave out one of the two"
+        )
+    for name, value, least in (
+        ("horizon", 1 if horizon is None else horizon, 1),
+        ("period", 1 if period is None else period, 1),
+        ("min_group_size", min_group_size, 0),
+        ("keep", keep, 1),
+    ):
+        if not (is_whole(value) and value >= least):
+            raise InvalidValueError(
+                f"{name} must be a whole number of at least {least}, got {value!r}"
+            )
+    if not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
+        raise InvalidValueError(
+            f"confidence must lie between 0 and 1, as 0.95 does, got {confidence!r}"
+        )

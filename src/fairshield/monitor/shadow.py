@@ -1,0 +1,140 @@
+"""A shield beside the decisions: it sees the same requests, decides them, and nobody obeys.
+
+The shield has a run of its own.  Its counters are those of its own decisions, not of the ones that
+were made, so its totals are what would have happened had it decided from the beginning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, Group
+from fairshield.errors import InvalidValueError
+from fairshield.monitor.report import ShadowReport
+from fairshield.periodic import PeriodicPolicy, PeriodicShield
+from fairshield.policy import Policy
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+from fairshield.stream import AnyPolicy, AnyShield
+
+
+class Shadow:
+    """A policy that decides window after window, or period after period, in vain."""
+
+    def __init__(self, policy: AnyPolicy) -> None:
+        if not isinstance(policy, (Policy, PeriodicPolicy)):
+            raise InvalidValueError(
+                f"shadow must be a policy or a periodic policy, got {type(policy).__name__}: make "
+                "one with synthesize"
+            )
+        self.policy = policy
+        self._shield = self._fresh()
+        self._left = self.size
+        self.decisions, self.changed, self.cost_paid = 0, 0, 0.0
+        self.windows, self.unfair = 0, 0
+        self.overruled: dict[Group, int] = dict.fromkeys(policy.groups, 0)
+
+    @property
+    def size(self) -> int:
+        """Decisions in a window or period."""
+        policy = self.policy
+        return policy.horizon if isinstance(policy, Policy) else policy.period
+
+    def _fresh(self) -> AnyShield:
+        policy = self.policy
+        return Shield(policy) if isinstance(policy, Policy) else PeriodicShield(policy)
+
+    def decide(
+        self, group: Group, *, accepted: bool, proposed: bool, cost: float, outcome: bool | None
+    ) -> Decision:
+        """What the shield decides where ``accepted`` was decided."""
+        shield = self._shield
+        decision = shield.decide(group, proposed=proposed, cost=cost)
+        if self.policy.labelled and outcome is not None:
+            shield.observe(decision, outcome=outcome)
+        self.decisions += 1
+        self.changed += decision.accepted != accepted
+        if decision.overruled:
+            self.overruled[group] += 1
+            self.cost_paid += cost
+        self._advance(1)
+        return decision
+
+    def decide_many(
+        self,
+        groups: NDArray[Any],
+        accepted: NDArray[np.bool_],
+        proposed: NDArray[np.bool_],
+        costs: NDArray[np.float64],
+        outcomes: NDArray[np.bool_] | None,
+    ) -> None:
+        """The same for many, in order; groups are numbers."""
+        names = np.empty(len(self.policy.groups), object)
+        names[:] = self.policy.groups
+        first, paid = 0, [np.array([self.cost_paid])]
+        while first < len(groups):
+            some = slice(first, first + self._left)
+            batch = self._shield.decide_many(
+                names[groups[some]], proposed[some], costs[some],
+                outcomes[some] if self.policy.labelled and outcomes is not None else None,
+            )  # fmt: skip
+            self.changed += int((batch.accepted != accepted[some]).sum())
+            gained = np.bincount(groups[some][batch.overruled], minlength=len(names)).tolist()
+            for group, n in zip(self.policy.groups, gained, strict=True):
+                self.overruled[group] += n
+            paid.append(batch.paid)
+            first += len(batch.accepted)
+            self._advance(len(batch.accepted))
+        # Added one after the other, as one at a time would.
+        self.cost_paid = float(np.add.accumulate(np.concatenate(paid))[-1])
+        self.decisions += len(groups)
+
+    def _advance(self, n: int) -> None:
+        """Count ``n`` decisions; at the end of a window, begin the next."""
+        self._left -= n
+        if self._left:
+            return
+        shield = self._shield
+        self.windows += 1
+        self.unfair += not self.policy.prop.holds(shield.counts)
+        if isinstance(shield, Shield) or shield.over:
+            self._shield = self._fresh()
+        self._left = self.size
+
+    def report(self, unfair_without: int) -> ShadowReport:
+        """Totals so far."""
+        return ShadowReport(
+            self.decisions, sum(self.overruled.values()), self.cost_paid, dict(self.overruled),
+            self.changed, self.windows, self.unfair, unfair_without,
+        )  # fmt: skip
+
+    # Where it stands ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """JSON-able data; :meth:`resume` takes it."""
+        shield = self._shield
+        if isinstance(shield, PeriodicShield):
+            run: Any = shield.state.to_dict()
+        else:
+            run = [shield.decided, [list(count) for count in shield.counts.values()]]
+        return {
+            "totals": [self.decisions, self.changed, self.cost_paid, self.windows, self.unfair],
+            "overruled": list(self.overruled.values()),
+            "run": run,
+        }
+
+    def resume(self, data: dict[str, Any]) -> None:
+        """Go on from what :meth:`state` returned."""
+        self.decisions, self.changed, self.cost_paid, self.windows, self.unfair = data["totals"]
+        self.overruled = dict(zip(self.policy.groups, data["overruled"], strict=True))
+        if isinstance(self.policy, PeriodicPolicy):
+            self._shield = PeriodicShield(self.policy, state=data["run"])
+            self._left = self._shield.remaining
+            return
+        decided, counts = data["run"]
+        now = Counts({g: tuple(c) for g, c in zip(self.policy.groups, counts, strict=True)})
+        self._shield = Shield(self.policy, counts=now, decided=decided)
+        self._left = self.size - decided

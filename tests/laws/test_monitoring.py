@@ -1,0 +1,232 @@
+"""Laws of monitors: one at a time or many at once, stopped or not, they say the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import (
+    GROUPS,
+    Request,
+    follow,
+    input_models,
+    labelled_properties,
+    plain_properties,
+    properties,
+    requests,
+    run,
+    schedules,
+    starts,
+)
+
+import fairshield as fs
+from fairshield.monitor import evidence, monitor
+from fairshield.records import Record
+
+
+@pytest.fixture(autouse=True, scope="module")
+def soon() -> Iterator[None]:
+    """Looks every four decisions, and bets that begin anew after eight and after twenty."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "CHECK_EVERY", 4)
+        patch.setattr(monitor, "CHECK_EVERY", 4)
+        patch.setattr(evidence, "LENGTHS", (8, 20))
+        patch.setattr(monitor, "_AT_ONCE", 16)
+        yield
+
+
+class Seen(NamedTuple):
+    """A request, and what was decided."""
+
+    request: Request
+    accepted: bool
+
+
+seen = st.builds(Seen, requests, st.booleans())
+streams = st.lists(seen, max_size=60)
+models = input_models(2, binned=True) | schedules()
+
+
+@st.composite
+def settings_of(draw: st.DrawFn) -> dict[str, Any]:
+    """The arguments of a monitor of two groups, or of any."""
+    size = draw(st.integers(1, 12))
+    window = draw(st.sampled_from([{}, {"horizon": size}, {"period": size}]))
+    known: dict[str, Any] = draw(
+        st.sampled_from([{}, {"groups": GROUPS}])
+        | st.builds(lambda inputs: {"inputs": inputs}, models)
+        | st.builds(lambda start: {"start": start}, starts())
+    )
+    least, keep = draw(st.integers(0, 5)), draw(st.sampled_from([1, 3, 1000]))
+    return {**window, **known, "min_group_size": least, "confidence": 0.8, "keep": keep}
+
+
+def watched(monitor: fs.Monitor, stream: list[Seen]) -> list[fs.Alarm]:
+    """One at a time."""
+    alarms: list[fs.Alarm] = []
+    for (group, proposed, cost, outcome), accepted in stream:
+        alarms += monitor.observe(
+            group, accepted=accepted, proposed=proposed, cost=cost, outcome=outcome
+        ).alarms
+    return alarms
+
+
+def watched_at_once(monitor: fs.Monitor, stream: list[Seen]) -> list[fs.Alarm]:
+    """Many at once."""
+    return list(
+        monitor.observe_many(
+            np.array([s.request.group for s in stream], object),
+            np.array([s.accepted for s in stream], bool),
+            np.array([s.request.proposed for s in stream], bool),
+            np.array([s.request.cost for s in stream], float),
+            np.array([s.request.outcome for s in stream], bool),
+        )
+    )
+
+
+@given(properties, settings_of(), streams, st.lists(st.integers(0, 60), max_size=3))
+def test_many_at_once_are_the_same_as_one_at_a_time(
+    prop: fs.Property, given_: dict[str, Any], stream: list[Seen], cuts: list[int]
+) -> None:
+    one, many = fs.Monitor(prop, **given_), fs.Monitor(prop, **given_)
+    alarms = watched(one, stream)
+    found: list[fs.Alarm] = []
+    edges = [0, *sorted(cuts), len(stream)]
+    for first, last in pairwise(edges):
+        found += watched_at_once(many, stream[first:last])
+    assert many.state == one.state
+    assert many.alarms == one.alarms
+    assert str(many.report()) == str(one.report())
+    kept = [alarm for alarm in alarms if alarm.kind != "violation"]
+    assert [alarm for alarm in found if alarm.kind != "violation"] == kept
+    if given_["keep"] == 1000:
+        assert found == alarms == list(one.alarms)
+
+
+@given(properties, settings_of(), streams, st.integers(0, 60))
+def test_a_monitor_that_is_stopped_and_resumed_says_the_same(
+    prop: fs.Property, given_: dict[str, Any], stream: list[Seen], cut: int
+) -> None:
+    whole, first = fs.Monitor(prop, **given_), fs.Monitor(prop, **given_)
+    watched(whole, stream)
+    watched(first, stream[:cut])
+    state = json.loads(json.dumps(first.state))
+    second = fs.Monitor(prop, **given_, state=state)
+    watched(second, stream[cut:])
+    assert second.state == whole.state
+    assert second.report().to_dict() == whole.report().to_dict()
+
+
+@given(properties, st.sampled_from(["horizon", "period"]), st.integers(1, 9), streams, starts())
+def test_windows_are_those_of_an_audit(
+    prop: fs.Property, kind: str, size: int, stream: list[Seen], start: fs.Counts
+) -> None:
+    watching = fs.Monitor(prop, start=start, **{kind: size})
+    watched(watching, stream)
+    records = [
+        Record(i, {"group": r.group, "proposed": r.proposed, "accepted": y, "outcome": r.outcome,
+                   "cost": r.cost})
+        for i, (r, y) in enumerate(stream, 1)
+    ]  # fmt: skip
+    audited = fs.audit(prop, records, start=start, **{kind: size})
+    report = watching.report()
+    complete = [w for w in audited.windows if w.complete]
+    assert [(w.counts, w.bias, w.holds) for w in report.recent] == [
+        (w.counts, w.bias, w.holds) for w in complete
+    ]
+    assert report.windows == len(complete)
+    assert report.unfair == len(audited.violations)
+    assert [a.at for a in report.alarms if a.kind == "violation"] == [
+        v.line for v in audited.violations
+    ]
+    assert report.overruled == audited.overruled
+    assert report.cost_paid == pytest.approx(audited.cost_paid)
+
+
+@given(plain_properties, st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=40))
+def test_more_groups_are_compared_pair_by_pair(
+    prop: fs.Property, stream: list[tuple[str, bool]]
+) -> None:
+    watching = fs.Monitor(prop)
+    for group, accepted in stream:
+        watching.observe(group, accepted=accepted)
+    report = watching.report()
+    pairs = [fs.Counts(dict(pair)) for pair in combinations(watching.counts.items(), 2)]
+    assert watching.groups == tuple(dict.fromkeys(group for group, _ in stream))
+    assert report.holds == all(prop.holds(pair) for pair in pairs)
+    assert report.bias == max((prop.bias_of(pair) for pair in pairs), default=0.0)
+    assert [pair.groups for pair in report.pairs] == [tuple(pair) for pair in pairs]
+
+
+@settings(max_examples=15)
+@given(
+    (plain_properties | labelled_properties).filter(lambda p: p.min_support < 3),
+    input_models(2),
+    st.integers(1, 5),
+    st.lists(seen, max_size=25),
+    st.booleans(),
+)
+def test_a_shadow_decides_as_a_shield_would(
+    prop: fs.Property, inputs: fs.InputModel, horizon: int, stream: list[Seen], at_once: bool
+) -> None:
+    policy = fs.synthesize(prop, inputs, horizon=horizon, best_effort=True)
+    watching = fs.Monitor(prop, shadow=policy)
+    asked = [s.request for s in stream]
+    windows = [asked[i : i + horizon] for i in range(0, len(asked), horizon)]
+    shields = [fs.Shield(policy) for _ in windows]
+    expected = [d for s, window in zip(shields, windows, strict=True) for d in run(s, window)]
+    if at_once:
+        watched_at_once(watching, stream)
+    else:
+        shadows = [
+            watching.observe(
+                s.request.group,
+                accepted=s.accepted,
+                proposed=s.request.proposed,
+                cost=s.request.cost,
+                outcome=s.request.outcome,
+            ).shadow
+            for s in stream
+        ]
+        assert shadows == expected
+    found = watching.report().shadow
+    assert found is not None
+    assert (found.decisions, found.windows) == (len(stream), len(stream) // horizon)
+    assert found.overruled == sum(d.overruled for d in expected)
+    assert found.cost_paid == pytest.approx(sum(d.paid for d in expected))
+    assert found.changed == sum(
+        d.accepted != s.accepted for d, s in zip(expected, stream, strict=True)
+    )
+    over = [shield for shield in shields if not shield.remaining]
+    assert found.unfair == sum(not prop.holds(shield.counts) for shield in over)
+    assert found.overruled_by_group == {
+        g: sum(d.overruled for d in expected if d.group == g) for g in GROUPS
+    }
+    again = fs.Monitor(prop, shadow=policy, state=json.loads(json.dumps(watching.state)))
+    assert again.state == watching.state
+
+
+@settings(max_examples=10)
+@given(st.lists(seen, max_size=20), st.booleans(), st.integers(0, 20))
+def test_a_periodic_shadow_decides_as_a_periodic_shield_would(
+    stream: list[Seen], at_once: bool, cut: int
+) -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    policy = fs.DynamicShield(fs.DemographicParity("0.3"), inputs, period=4).policy
+    watching = fs.Monitor(policy.prop, shadow=policy)
+    shield = fs.PeriodicShield(policy)
+    decisions = [follow(shield, s.request) for s in stream]
+    watch = watched_at_once if at_once else watched
+    watch(watching, stream[:cut])
+    resumed = fs.Monitor(policy.prop, shadow=policy, state=json.loads(json.dumps(watching.state)))
+    watch(resumed, stream[cut:])
+    found = resumed.report().shadow
+    assert found is not None
+    assert found.overruled == sum(d.overruled for d in decisions)
+    assert (found.windows, found.decisions) == (shield.completed, len(stream))

@@ -1,0 +1,302 @@
+"""A monitor: what it concludes, what it does not, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairshield as fs
+from fairshield.monitor import Saving
+
+PARITY = fs.DemographicParity("0.1")
+EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+SKEWED = fs.InputModel.agnostic({"a": 0.2, "b": 0.8})
+
+
+def drawn(model: fs.InputModel, n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Groups and proposals."""
+    found = model.table(1).draw(np.random.default_rng(seed).random(n), None)
+    return np.array(model.groups)[found.groups], found.proposed
+
+
+def biased(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Decisions that favour group b."""
+    rng = np.random.default_rng(seed)
+    groups = np.array(["a", "b"])[rng.integers(0, 2, n)]
+    return groups, rng.random(n) < np.where(groups == "b", 0.7, 0.3)
+
+
+# Conclusions --------------------------------------------------------------------------------
+
+
+def test_unfair_decisions_raise_one_alarm_for_bias() -> None:
+    monitor = fs.Monitor(PARITY)
+    monitor.observe_many(*biased(4000))
+    (alarm,) = monitor.alarms
+    assert (alarm.kind, alarm.groups) == ("bias", monitor.groups)
+    assert "unfair beyond chance" in alarm.message
+    (pair,) = monitor.report().pairs
+    assert pair.bias is not None
+    assert pair.bias.lower > 0.1
+
+
+def test_fair_decisions_raise_none() -> None:
+    rng = np.random.default_rng(1)
+    monitor = fs.Monitor(PARITY, inputs=EVEN)
+    groups, proposed = drawn(EVEN, 20_000)
+    monitor.observe_many(groups, rng.random(20_000) < 0.4, proposed)
+    assert monitor.alarms == ()
+    assert monitor.report()
+
+
+def test_nothing_is_concluded_about_small_groups() -> None:
+    monitor = fs.Monitor(fs.DemographicParity("0.01"), min_group_size=500)
+    monitor.observe_many(["a"] * 5000 + ["b"] * 499, [1] * 5000 + [0] * 499)
+    report = monitor.report()
+    assert report.quiet
+    assert report.groups[1].rate is None
+    assert report.pairs[0].bias is None
+    assert "rate of b    0 of 499: too few to say" in str(report)
+    monitor.observe_many(["b"] * 400, [0] * 400)
+    assert [alarm.kind for alarm in monitor.alarms] == ["bias"]
+
+
+def test_min_support_raises_the_minimum_group_size() -> None:
+    assert fs.Monitor(fs.DemographicParity("0.1", min_support=40)).least == 40
+    assert fs.Monitor(fs.DemographicParity("0.1", min_support=40), min_group_size=50).least == 50
+
+
+def test_known_groups_have_narrower_intervals_than_those_met_on_the_way() -> None:
+    declared, met = fs.Monitor(PARITY, groups=("a", "b")), fs.Monitor(PARITY)
+    for monitor in (declared, met):
+        monitor.observe_many(*biased(1000))
+    widths = [
+        [g.rate.upper - g.rate.lower for g in m.report().groups if g.rate is not None]
+        for m in (declared, met)
+    ]
+    assert sum(widths[0]) < sum(widths[1])
+
+
+def test_a_property_of_ones_own_has_windows_but_no_interval() -> None:
+    from strategies import Quota  # noqa: PLC0415
+
+    monitor = fs.Monitor(Quota(1), horizon=10)
+    monitor.observe_many(*biased(500))
+    report = monitor.report()
+    assert report.pairs[0].bias is None
+    assert report.unfair > 0
+    assert {alarm.kind for alarm in report.alarms} == {"violation"}
+
+
+def test_share_parity_looks_at_the_accepted() -> None:
+    monitor = fs.Monitor(fs.ShareParity("0.1"), groups=("a", "b"))
+    monitor.observe_many(["a", "b"] * 2000, [1, 0] * 500 + [1, 1] * 1500)
+    bias = monitor.report().pairs[0].bias
+    assert bias is not None
+    assert bias.estimate == pytest.approx(500 / 3500)
+    assert bias.lower < 500 / 3500 < bias.upper
+
+
+# The input model ----------------------------------------------------------------------------
+
+
+def test_a_wrong_model_is_told_with_what_it_costs() -> None:
+    monitor = fs.Monitor(PARITY, horizon=20, inputs=SKEWED)
+    groups, proposed = drawn(EVEN, 2000)
+    monitor.observe_many(groups, proposed)
+    (alarm,) = [alarm for alarm in monitor.alarms if alarm.kind == "model"]
+    assert alarm.at <= 300
+    assert "of requests, the model says 0." in alarm.message
+    saving = monitor.saving()
+    assert isinstance(saving, Saving)
+    assert saving.then == pytest.approx(saving.policy.expected_cost)
+    assert saving.saved > 0
+    assert "is expected per window (saves" in str(saving)
+    assert set(saving.to_dict()) == {"now", "then", "saved", "inputs"}
+    report = monitor.report()
+    assert report.contradicted_at == alarm.at
+    assert "CONTRADICTED" in str(report)
+
+
+def test_a_right_model_saves_nothing_to_speak_of() -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=20)
+    monitor = fs.Monitor(PARITY, shadow=policy)
+    monitor.observe_many(*drawn(EVEN, 3000))
+    saving = monitor.saving()
+    assert 0.0 <= saving.saved < 0.02 * saving.now
+    assert [alarm for alarm in monitor.alarms if alarm.kind == "model"] == []
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "long"])
+def test_savings_of_other_policies(kind: str) -> None:
+    if kind == "dynamic":
+        monitor = fs.Monitor(PARITY, shadow=fs.DynamicShield(PARITY, SKEWED, period=10).policy)
+    else:
+        policy = fs.synthesize(PARITY, SKEWED, horizon=40, method="long")
+        monitor = fs.Monitor(PARITY, shadow=policy)
+    monitor.observe_many(*drawn(EVEN, 300))
+    saving = monitor.saving()
+    assert saving.now > 0
+    assert saving.then > 0
+    assert ("first period" in str(saving)) == (kind == "dynamic")
+
+
+def test_a_revised_model_is_the_one_estimated_from_the_requests() -> None:
+    costs = np.array([0.1, 0.4, 0.9])[np.arange(300) % 3]
+    groups, proposed = drawn(EVEN, 300)
+    outcomes = np.arange(300) % 2 == 0
+    model = fs.InputModel.estimate(groups, proposed, costs, outcomes)
+    monitor = fs.Monitor(PARITY, inputs=model)
+    monitor.observe_many(groups, proposed, None, costs, outcomes)
+    revised = monitor.revised_inputs()
+    assert isinstance(revised, fs.InputModel)
+    assert revised.levels == pytest.approx(model.levels)
+    assert revised.probs == pytest.approx(model.probs)
+    assert revised.outcomes == pytest.approx(model.outcomes)
+
+
+def test_a_schedule_is_revised_part_by_part() -> None:
+    schedule = fs.InputSchedule([(EVEN, 4), (SKEWED, 4), (EVEN, 2)])
+    monitor = fs.Monitor(PARITY, horizon=8, inputs=schedule)
+    monitor.observe_many(["a", "b"] * 80, [True, False] * 80)
+    revised = monitor.revised_inputs()
+    assert isinstance(revised, fs.InputSchedule)
+    assert [steps for _, steps in revised.parts] == [4, 4, 2]
+    assert revised.parts[1][0].probs.sum((1, 2)) == pytest.approx([0.5, 0.5])
+    assert revised.parts[2][0] is EVEN
+
+
+# Reports ------------------------------------------------------------------------------------
+
+
+def test_a_report_is_plain_data_and_a_table() -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=20)
+    monitor = fs.Monitor(PARITY, shadow=policy)
+    monitor.observe_many(*biased(200))
+    report = monitor.report()
+    data = report.to_dict()
+    assert data["decisions"] == 200
+    assert data["windows"]["over"] == 10
+    assert data["shadow"]["unfair"] == 0
+    assert data["shadow"]["unfair_without"] == report.unfair > 0
+    assert data["quiet"] is False is bool(report)
+    text = str(report)
+    for word in ("rate of a", "bias", "windows", "input model", "shield", "alarms"):
+        assert word in text
+    assert str(report.alarms[0]).startswith("violation after ")
+
+
+def test_observations_say_where_they_stand() -> None:
+    monitor = fs.Monitor(PARITY, period=2)
+    seen = [monitor.observe(g, accepted="yes", proposed=0, cost=2) for g in (1, 2, 1)]
+    assert [(o.at, o.window) for o in seen] == [(1, 0), (2, 0), (3, 1)]
+    report = monitor.report()
+    assert (report.overruled, report.cost_paid) == (3, 6.0)
+    assert report.noun == "period"
+    assert monitor.decided == 3
+
+
+def test_people_count_once_their_outcome_is_known() -> None:
+    monitor = fs.Monitor(fs.EqualOpportunity("0.1"))
+    with pytest.raises(fs.InvalidValueError, match="once its outcome is known"):
+        monitor.observe("a", accepted=True)
+    with pytest.raises(fs.InvalidValueError, match="once its outcome is known"):
+        monitor.observe_many(["a"], [True])
+    monitor.observe("a", accepted=True, outcome=1)
+    monitor.observe("a", accepted=True, outcome=0)
+    assert monitor.counts == fs.Counts({"a": (1, 1)})
+
+
+# Refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
+        ({"period": 1.5}, "period must be a whole number"),
+        ({"horizon": 5, "period": 5}, "leave out one of the two"),
+        ({"confidence": 95}, "confidence must lie between 0 and 1"),
+        ({"min_group_size": -1}, "min_group_size must be"),
+        ({"keep": 0}, "keep must be"),
+        ({"groups": ["a"]}, "at least two"),
+        ({"groups": ["a", "a"]}, "each once"),
+        ({"groups": ["b", "a"], "inputs": EVEN}, "the same groups in the same order"),
+        ({"inputs": 0.5}, "inputs must be an InputModel"),
+        ({"shadow": 0.5}, "shadow must be a policy"),
+    ],
+)
+def test_what_means_nothing_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(fs.InvalidValueError, match=words):
+        fs.Monitor(PARITY, **options)
+
+
+def test_a_monitor_needs_a_property() -> None:
+    with pytest.raises(fs.InvalidValueError, match="prop must be a property"):
+        fs.Monitor("demographic-parity")  # type: ignore[arg-type]
+
+
+def test_a_shadow_must_fit() -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=4)
+    with pytest.raises(fs.InvalidValueError, match="the monitor watches"):
+        fs.Monitor(fs.DemographicParity("0.2"), shadow=policy)
+    for options in ({"horizon": 5}, {"period": 4}, {"start": fs.Counts.zero(("b", "a"))}):
+        if "start" in options:
+            fs.Monitor(PARITY, shadow=policy, **options)  # equal as counters
+            continue
+        with pytest.raises(fs.InvalidValueError, match="is not the shadow policy's"):
+            fs.Monitor(PARITY, shadow=policy, **options)
+
+
+def test_groups_that_were_named_are_all_there_are() -> None:
+    monitor = fs.Monitor(PARITY, groups=("a", "b"))
+    with pytest.raises(fs.UnknownGroupError, match="unknown group 'c'"):
+        monitor.observe("c", accepted=True)
+    with pytest.raises(fs.UnknownGroupError, match="unknown group 'c'"):
+        monitor.observe_many(["a", "c"], [True, True])
+    assert monitor.decided == 0
+    with pytest.raises(fs.InvalidValueError, match="finite"):
+        monitor.observe("a", accepted=True, cost=-1.0)
+    with pytest.raises(fs.InvalidValueError, match="group name"):
+        fs.Monitor(PARITY).observe(1.5, accepted=True)  # type: ignore[arg-type]
+
+
+def test_a_state_of_another_monitor_is_refused() -> None:
+    state = fs.Monitor(PARITY, horizon=5).state
+    with pytest.raises(fs.InvalidValueError, match="belongs to another monitor"):
+        fs.Monitor(PARITY, horizon=6, state=state)
+    with pytest.raises(fs.InvalidValueError, match="version"):
+        fs.Monitor(PARITY, horizon=5, state={**state, "version": 9})
+    for broken in ({}, {**state, "tally": None}, {**state, "decided": None}):
+        with pytest.raises(fs.InvalidValueError, match="state"):
+            fs.Monitor(PARITY, horizon=5, state=broken)
+
+
+def test_what_cannot_be_said_is_refused() -> None:
+    with pytest.raises(fs.InvalidValueError, match="watches none"):
+        fs.Monitor(PARITY).revised_inputs()
+    monitor = fs.Monitor(PARITY, inputs=EVEN)
+    monitor.observe("a", accepted=True)
+    with pytest.raises(fs.InvalidValueError, match="a saving is that of a policy"):
+        monitor.saving()
+
+
+def test_monitoring_needs_no_compiler() -> None:
+    code = """
+import sys, fairshield as fs
+assert "fairshield.monitor" not in sys.modules
+model = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+monitor = fs.Monitor(fs.DemographicParity("0.1"), horizon=10, inputs=model)
+monitor.observe("a", accepted=True)
+monitor.observe_many(["a", "b"] * 200, [1, 0] * 200)
+assert str(monitor.report()) and monitor.alarms
+assert "numba" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
