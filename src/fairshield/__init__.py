@@ -21,6 +21,8 @@ from fairshield.groups import Unseen as Unseen
 from fairshield.groups import intersection as intersection
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
+from fairshield.pareto import Pareto as Pareto
+from fairshield.pareto import pareto as pareto
 from fairshield.policy import Policy as Policy
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
