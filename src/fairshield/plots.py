@@ -370,7 +370,7 @@ def plot_pareto(found: Pareto, path: Path, *, dpi: int = 140) -> None:
         f"{found.kind.replace('-', ' ').capitalize()} between {a} and {b}: what each bound costs"
     )
     figure.text(0.012, 0.94, title, size=13.5, weight="bold", color=INK)
-    _save_small(figure, path, dpi)
+    save_small(figure, path, dpi)
 
 
 def _knee(knee: Trade) -> str:
