@@ -9,7 +9,6 @@ SOURCE = str(HERE.parent / "src")
 sys.path[:0] = [str(HERE / "_ext"), SOURCE]
 os.environ["PYTHONPATH"] = SOURCE  # notebooks run in processes of their own
 
-from jupyter_client.connect import ConnectionFileMixin  # noqa: E402
 
 from fairshield import __version__  # noqa: E402
 
@@ -25,7 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "mathml",
     "outside",
-    "public_names",
+    "docstrings",
 ]
 exclude_patterns = ["_ext"]
 
@@ -40,7 +39,6 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-ConnectionFileMixin.transport.default_value = "ipc"  # no open port, and no warning about one
 
 # Docstrings.
 autodoc_member_order = "bysource"

@@ -1,13 +1,13 @@
-"""Fairlearn is there, and scikit-learn with it."""
+"""Constraints are translated."""
 
 import sys
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the packages below, not ours
+    warnings.simplefilter("ignore")  # of Fairlearn, not ours
     import fairlearn
-    import sklearn  # noqa: F401
 
-import fairshield  # noqa: F401
+    from fairshield.fairlearn import property_of
 
+assert str(property_of("demographic_parity", "0.1")) == "demographic parity ≤ 1/10"
 sys.stdout.write(f"Fairlearn {fairlearn.__version__}")

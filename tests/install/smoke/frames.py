@@ -1,9 +1,19 @@
-"""What frames are read with is there."""
+"""The module for frames loads, and says that there is none."""
 
 import sys
 
 import narwhals
 
-import fairshield  # noqa: F401
+import fairshield as fs
+from fairshield.errors import FairshieldError
 
-sys.stdout.write(f"narwhals {narwhals.__version__}")
+policy = fs.synthesize(
+    fs.DemographicParity("0.5"), fs.InputModel.agnostic({"a": 0.5, "b": 0.5}), horizon=2,
+    backend="reference",
+)  # fmt: skip
+try:
+    fs.shield_frame([1, 2], policy, group="group", proposed="proposed")
+except (FairshieldError, TypeError):
+    sys.stdout.write(f"narwhals {narwhals.__version__}")
+else:
+    raise AssertionError("a list is no frame")
