@@ -19,6 +19,7 @@ import numpy as np
 
 import fairshield as fs
 from benchmarks import cuda
+from benchmarks.classifier import shielded_classifier
 from benchmarks.experiments import reproduction, simulated_runs
 from benchmarks.groups import three_groups
 from benchmarks.long import exact_values, long_against_exact, long_anytime, long_windows
@@ -219,6 +220,7 @@ SECTIONS = (
     cuda_device,
     artefact_size,
     decisions,
+    shielded_classifier,
     verification,
     three_groups,
     period_starts,
