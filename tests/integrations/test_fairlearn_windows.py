@@ -74,8 +74,10 @@ def test_the_disparity_of_one_window_is_fairlearns() -> None:
 def test_they_are_metrics_of_a_metric_frame() -> None:
     y, predicted, sex = stream(80)
     region = np.where(np.arange(80) < 40, "north", "south")
+    metric = partial(unfair_windows, prop=PROP, horizon=10)
+    metric.__name__ = "unfair"
     frame = MetricFrame(
-        metrics=partial(unfair_windows, prop=PROP, horizon=10),
+        metrics=metric,
         y_true=y, y_pred=predicted, sensitive_features=region,
         sample_params={"sensitive_features": sex},
     )  # fmt: skip
