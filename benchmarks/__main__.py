@@ -21,6 +21,7 @@ import fairshield as fs
 from benchmarks import cuda
 from benchmarks.classifier import shielded_classifier
 from benchmarks.experiments import reproduction, simulated_runs
+from benchmarks.frames import frames
 from benchmarks.groups import three_groups
 from benchmarks.long import exact_values, long_against_exact, long_anytime, long_windows
 from benchmarks.measure import (
@@ -221,6 +222,7 @@ SECTIONS = (
     artefact_size,
     decisions,
     shielded_classifier,
+    frames,
     verification,
     three_groups,
     period_starts,

@@ -21,6 +21,8 @@ from fairshield.groups import Unseen as Unseen
 from fairshield.groups import intersection as intersection
 from fairshield.inputs import InputModel as InputModel
 from fairshield.inputs import InputSchedule as InputSchedule
+from fairshield.pareto import Pareto as Pareto
+from fairshield.pareto import pareto as pareto
 from fairshield.policy import Policy as Policy
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
@@ -46,6 +48,9 @@ from fairshield.verify import verify as verify
 if TYPE_CHECKING:
     from fairshield.client import AsyncClient as AsyncClient
     from fairshield.client import Client as Client
+    from fairshield.frames import audit_frame as audit_frame
+    from fairshield.frames import shield_batches as shield_batches
+    from fairshield.frames import shield_frame as shield_frame
     from fairshield.monitor import Alarm as Alarm
     from fairshield.monitor import Monitor as Monitor
     from fairshield.monitor import MonitorReport as MonitorReport
@@ -68,6 +73,7 @@ _LAZY = {
     name: f"fairshield.{module}"
     for module, names in {
         "client": "AsyncClient Client",
+        "frames": "audit_frame shield_batches shield_frame",
         "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
         "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",

@@ -51,7 +51,7 @@ def write_artifact(
     digest = hashlib.sha256(head)
     for chunk in _body(header, tables):
         digest.update(chunk)
-    with _replacing(Path(path)) as file:
+    with replacing(Path(path)) as file:
         file.write(head + digest.digest())
         for chunk in _body(header, tables):
             file.write(chunk)
@@ -118,11 +118,11 @@ def _padded(size: int) -> int:
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of ``path`` once it is complete and on disk."""
     target = path.resolve()  # a link stays, what it points to is replaced
     if target.exists() and not target.is_file():
-        raise ArtifactError(f"{path} is not a regular file: choose another name for the policy")
+        raise ArtifactError(f"{path} is not a regular file: choose another name")
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")

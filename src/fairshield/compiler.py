@@ -33,7 +33,7 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     decorate = njit(cache=True, nogil=True, **_OPTIONS, **options)
 
     def compiled(function: Callable[..., Any]) -> Any:
-        with _kept_in(_FOLDER):
+        with _kept_in(FOLDER):
             return decorate(function)
 
     return compiled
@@ -79,4 +79,5 @@ def _kept_in(folder: Path) -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-_FOLDER = cache_folder(_PACKAGE)
+FOLDER = cache_folder(_PACKAGE)
+"""Where compiled code is kept."""

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
+from fairshield.groups import CROSS
 
 Format = Literal["jsonl", "csv"]
 Parsed = TypeVar("Parsed")
 Flag = bool | int | str
 """A yes or no, however it is written; see :func:`as_flag`."""
+Columns = Mapping[str, tuple[str, ...]]
+"""Which columns of somebody else's table each of our fields is read from."""
+_EXPORTED = frozenset({"created", "decision", "outcome", "override", "closed"})
+"""What the entries of a service's log are called."""
 _TRUE = frozenset({"1", "true", "yes", "accept", "accepted"})
 _FALSE = frozenset({"0", "false", "no", "reject", "rejected"})
 
@@ -70,15 +76,40 @@ def open_text(path: str | Path) -> Iterator[Iterator[str]]:
 
 
 @contextlib.contextmanager
-def open_lines(path: str | Path) -> Iterator[Iterator[str]]:
-    """Lines of a UTF-8 file, or of standard input for ``-``."""
+def open_lines(path: str | Path, trace: Trace | None = None) -> Iterator[Iterator[str]]:
+    """Lines of a UTF-8 file, or of standard input for ``-``; ``trace`` follows the bytes read."""
     if str(path) == "-":
         if sys.stdin is None:
             raise InvalidValueError("nothing to read: standard input is closed")
-        yield decoded(sys.stdin.buffer)
+        yield decoded(_followed(sys.stdin.buffer, trace))
         return
-    with open_text(path) as lines:
-        yield lines
+    with Path(path).open("rb") as lines:
+        yield decoded(_followed(lines, trace))
+
+
+class Trace:
+    """The digest of the very bytes that were read, their number, and that of the lines."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self.size = self.lines = 0
+
+    def follow(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines as they are; they are complete when the last one has been taken."""
+        for line in lines:
+            self._digest.update(line)
+            self.size += len(line)
+            self.lines += 1
+            yield line
+
+    @property
+    def sha256(self) -> str:
+        """In hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def _followed(lines: Iterable[bytes], trace: Trace | None) -> Iterable[bytes]:
+    return lines if trace is None else trace.follow(lines)
 
 
 def decoded(lines: Iterable[bytes]) -> Iterator[str]:
@@ -140,6 +171,88 @@ def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
             yield Record(reader.line_num, dict(zip(names, row, strict=True)))
     except csv.Error as error:
         raise InvalidValueError(f"line {reader.line_num}: not CSV: {error}") from None
+
+
+def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) -> Iterator[Record]:
+    """Records with our fields beside their own, read from the columns named.
+
+    Several columns make one group: who is in it has these values in all of them.  With ``keep`` a
+    record's own field is not replaced by another value.
+
+    >>> rows = [Record(2, {"sex": "f", "race": "x", "approved": "1"})]
+    >>> columns = {"group": ("sex", "race"), "accepted": ("approved",)}
+    >>> next(renamed(rows, columns)).fields["group"]
+    'f × x'
+    """
+    for i, record in enumerate(records):
+        if not i:
+            _check_columns(record, columns)
+        found = {name: _value(record, theirs) for name, theirs in columns.items()}
+        for name, value in found.items() if keep else ():
+            own = record.fields.get(name, value)
+            if own != value:
+                raise InvalidValueError(
+                    f"line {record.line}: the record has a field {name!r} of its own ({own!r}), "
+                    f"which {value!r} would overwrite: rename it"
+                )
+        yield record._replace(fields=record.fields | found)
+
+
+def _check_columns(record: Record, columns: Columns) -> None:
+    """Find out from the first record, whose fields stand for all of a CSV."""
+    for name, theirs in columns.items():
+        for column in theirs:
+            if column not in record.fields:
+                there = ", ".join(map(repr, record.fields)) or "none"
+                raise InvalidValueError(
+                    f"no column {column!r}, from which {name} was to be read: the columns are "
+                    f"{there}"
+                )
+
+
+def _value(record: Record, columns: tuple[str, ...]) -> Any:
+    values = [record.fields.get(column) for column in columns]
+    if len(values) == 1:
+        return values[0]
+    if None in values or "" in values:
+        return None
+    for value in values:
+        if CROSS in str(value):
+            raise InvalidValueError(
+                f"line {record.line}: the value {value!r} contains {CROSS!r}, which stands between "
+                "the parts of a group's name: rename it"
+            )
+    return CROSS.join(map(str, values))
+
+
+def decisions_of(records: Iterable[Record]) -> Iterator[Record]:
+    """Decisions alone, with their outcomes, where the log is one that a service has exported.
+
+    Such a log has an entry for whatever happened, the first of which says that its stream was
+    ``created``.  A person's decision takes the place of the shield's.  Any other log is passed on.
+    """
+    entries = iter(records)
+    first = next(entries, None)
+    if first is None:
+        return
+    if first.fields.get("kind") != "created":
+        yield first
+        yield from entries
+        return
+    decided: dict[str, Record] = {}
+    for entry in entries:
+        kind, n = entry.fields.get("kind"), str(entry.fields.get("n"))
+        if kind not in _EXPORTED:
+            raise InvalidValueError(f"line {entry.line}: no entry of a log is of kind {kind!r}")
+        if kind == "decision":
+            decided[n] = entry
+        elif kind in ("outcome", "override"):
+            field = "outcome" if kind == "outcome" else "accepted"
+            if n not in decided:
+                raise InvalidValueError(f"line {entry.line}: decision {n} is not in the log")
+            said = decided[n].fields | {field: entry.fields.get(field)}
+            decided[n] = decided[n]._replace(fields=said)
+    yield from decided.values()
 
 
 def declared(name: Group, groups: Iterable[Group]) -> Group:

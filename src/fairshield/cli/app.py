@@ -19,10 +19,12 @@ from fairshield.cli.audit import audit
 from fairshield.cli.bench import bench
 from fairshield.cli.compare import compare
 from fairshield.cli.demo import demo
+from fairshield.cli.doctor import doctor
 from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.keys import keys
 from fairshield.cli.monitor import monitor
+from fairshield.cli.pareto import pareto
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
 from fairshield.cli.serve import serve
@@ -119,7 +121,7 @@ def app() -> None:
 
 
 for _command in (
-    synthesize, inspect, run, audit, monitor, verify, explain, simulate, compare, serve, keys, tail,
-    bench, demo, reproduce,
+    synthesize, inspect, run, audit, monitor, verify, explain, simulate, compare, pareto, serve,
+    keys, tail, bench, demo, doctor, reproduce,
 ):  # fmt: skip
     app.add_command(_command)

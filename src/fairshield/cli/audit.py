@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from fairshield.artifact import digest_of, replacing
+from fairshield.cli.extras import needed_by
 from fairshield.cli.options import (
     checkpoint_option,
+    column_option,
     examples,
     format_option,
     given,
@@ -23,6 +29,8 @@ from fairshield.cli.options import (
     unseen_option,
 )
 from fairshield.cli.output import (
+    check_target,
+    human_size,
     number_of,
     positions,
     print_facts,
@@ -32,15 +40,27 @@ from fairshield.cli.output import (
     progress_bar,
 )
 from fairshield.cli.stream import blamed_on
-from fairshield.counts import Group
+from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
-from fairshield.records import Format, declared, format_of, open_lines, read_records
+from fairshield.records import (
+    Columns,
+    Format,
+    Record,
+    Trace,
+    decisions_of,
+    declared,
+    format_of,
+    open_lines,
+    read_records,
+    renamed,
+)
 from fairshield.runtime.audit import audit as audit_log
 from fairshield.runtime.report import AuditReport, Window
+from fairshield.spec import Property
 from fairshield.specfile import parse_property, parse_start
 
 _SHOWN = 10
@@ -51,6 +71,7 @@ _SHOWN = 10
     epilog=examples(
         "fairshield audit decisions.jsonl --policy loans.shield",
         "fairshield audit decisions.csv --property disparate-impact --bound 0.8 --horizon 100",
+        "fairshield audit decisions.csv --policy loans.shield --html audit.html",
         "fairshield audit --db shield.db",
     )
 )
@@ -81,8 +102,18 @@ _SHOWN = 10
 @click.option(
     "--names", metavar="A,B", callback=names_callback, help="The groups, first one first."
 )
+@column_option
 @unseen_option
 @format_option
+@click.option(
+    "--html",
+    "page",
+    metavar="[PAGE]",
+    is_flag=False,
+    flag_value="",
+    help="Write a page to file: all that was found, in one file.  [default: LOG-audit.html]",
+)
+@click.option("--date", metavar="TEXT", help="With --html: the date that the page is to bear.")
 @json_option
 @click.pass_context
 def audit(
@@ -93,8 +124,11 @@ def audit(
     expect: list[tuple[str, int, str]],
     policy: Path | None,
     names: tuple[str, ...] | None,
+    columns: Columns,
     unseen: Unseen,
     format: Format | None,
+    page: str | None,
+    date: str | None,
     as_json: bool,
     **words: Any,
 ) -> None:
@@ -104,7 +138,12 @@ def audit(
     fields group, accepted and, if the property counts by outcome, outcome; proposed and cost tell
     who was overruled. It is checked against the policy that made it, or against any property;
     without a horizon the log is one window. In windows counters begin again; with --period, and
-    for a periodic policy, they go on.
+    for a periodic policy, they go on. A log that a service has exported is read as it is.
+
+    With --html the findings are also written as one page that needs nothing else: the guarantee
+    and its conditions, bias over time, costs, and every overruled decision with its reason. The
+    same files give the same bytes; their digests are on it. An earlier page is replaced, nothing
+    else is.
 
     With --db, every log of the database is replayed from its first entry on, with the policies
     that are in it: hashes, answers, ends of windows, and the property at each of these. The
@@ -113,6 +152,13 @@ def audit(
     chosen = given(words)
     if db is not None:
         others = given({"policy": policy, "names": names, "format": format}) | chosen
+        if page is not None:
+            raise InvalidValueError(
+                "--html is for one log, and --db for a whole database: export a stream "
+                "(GET /v1/streams/NAME/log.jsonl) and audit that file with --policy and --html"
+            )
+        if columns:
+            others |= {"column": columns}
         _audit_database(ctx, db, log, expect, others, as_json)
         return
     if len(log) != 1 or expect:
@@ -120,47 +166,187 @@ def audit(
             "say what to audit: one LOG (- for standard input), or --db DATABASE, with which go "
             "names of streams and --expect"
         )
-    _audit_log(ctx, log[0], policy, names, unseen, format, as_json, chosen)
+    if date is not None and page is None:
+        raise InvalidValueError("--date goes with --html: it is printed on the page")
+    task = _Task(log[0], policy, names, columns, unseen, format, chosen, date or "")
+    target = None if page is None else _target(page, log[0])
+    found = _audit_log(task, watched=target is not None)
+    written = None if target is None else _write_page(found, target)
+    if as_json:
+        print_json(_data(found) | ({} if written is None else {"page": written}))
+    else:
+        _print_report(found.report, found.noun, found.derived)
+        if written is not None:
+            _print_page(written)
+    ctx.exit(0 if found.report.holds else 1)
 
 
-def _audit_log(
-    ctx: click.Context,
-    log: str,
-    policy: Path | None,
-    names: tuple[str, ...] | None,
-    unseen: Unseen,
-    format: Format | None,
-    as_json: bool,
-    chosen: dict[str, Any],
-) -> None:
-    loaded = None if policy is None else load_policy(policy)
+class _Task(NamedTuple):
+    """What was asked for."""
+
+    log: str
+    policy: Path | None
+    names: tuple[str, ...] | None
+    columns: Columns
+    unseen: Unseen
+    format: Format | None
+    chosen: dict[str, Any]
+    date: str
+
+
+class _Found(NamedTuple):
+    """What was found, by what, in which bytes."""
+
+    task: _Task
+    report: AuditReport
+    prop: Property
+    policy: Policy | PeriodicPolicy | None
+    shield: PeriodicShield | None
+    start: Counts | None
+    trace: Trace
+    keeper: Any
+
+    @property
+    def noun(self) -> str:
+        return "window" if self.shield is None and "period" not in self.task.chosen else "period"
+
+    @property
+    def derived(self) -> PeriodicShield | None:
+        """The shield at the end of the log, if it made all of its decisions."""
+        return self.shield if self.report.difference is None else None
+
+
+def _audit_log(task: _Task, *, watched: bool) -> _Found:
+    chosen, loaded = task.chosen, None if task.policy is None else load_policy(task.policy)
     shield = PeriodicShield(loaded) if isinstance(loaded, PeriodicPolicy) else None
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
-    groups = _groups(loaded, names, chosen.get("start"))
-    with open_lines(log) as lines, blamed_on(log):
-        records = read_records(lines, format or format_of(log))
+    groups = _groups(loaded, task.names, chosen.get("start"))
+    start = None if groups is None else parse_start(chosen, groups)
+    keeper, trace = _keeper() if watched else None, Trace()
+    with open_lines(task.log, trace) as lines, blamed_on(task.log):
+        records = _records(lines, task)
         report = audit_log(
             prop,
             records if groups is None else (record.declared(groups) for record in records),
             groups=groups,
             horizon=chosen.get("horizon"),
             period=chosen.get("period"),
-            start=None if groups is None else parse_start(chosen, groups),
+            start=start,
             checkpoints=chosen.get("checkpoints", ()),
             policy=loaded if isinstance(loaded, Policy) else None,
             shield=shield,
-            unseen=unseen,
+            watch=keeper,
+            unseen=task.unseen,
         )
-    derived = shield if report.difference is None else None
-    if as_json:
-        guarantee = None if derived is None else derived.guarantee.to_dict()
-        print_json(report.to_dict() | ({} if shield is None else {"guarantee": guarantee}))
-    else:
-        noun = "window" if shield is None and "period" not in chosen else "period"
-        _print_report(report, noun, derived)
-    ctx.exit(0 if report.holds else 1)
+    return _Found(task, report, prop, loaded, shield, start, trace, keeper)
+
+
+def _records(lines: Iterator[str], task: _Task) -> Iterator[Record]:
+    records = read_records(lines, task.format or format_of(task.log))
+    return renamed(decisions_of(records), task.columns)
+
+
+def _data(found: _Found) -> dict[str, Any]:
+    derived = found.derived
+    guarantee = None if derived is None else derived.guarantee.to_dict()
+    return found.report.to_dict() | ({} if found.shield is None else {"guarantee": guarantee})
+
+
+# A page -------------------------------------------------------------------------------------
+
+
+def _target(page: str, log: str) -> Path:
+    """Where the page goes, which must be a name for a page and not somebody else's file."""
+    with needed_by("audit --html", extra="cli"):
+        from fairshield.dossier import MARK
+
+    target = Path(page or ("audit.html" if log == "-" else f"{Path(log).stem}-audit.html"))
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InvalidValueError(f"--html writes a page, as in --html audit.html, got {page!r}")
+    check_target(target)
+    if target.is_file():
+        with target.open("rb") as earlier:
+            if MARK.encode() not in earlier.read(1000):
+                raise InvalidValueError(
+                    f"{target} exists and is not a page of an audit: remove it, or choose another "
+                    "name"
+                )
+    return target
+
+
+def _keeper() -> Any:
+    from fairshield.dossier import Keeper
+
+    return Keeper()
+
+
+def _write_page(found: _Found, target: Path) -> dict[str, Any]:
+    from fairshield.dossier import Source, collect, render
+
+    task, chosen = found.task, found.task.chosen
+    name = "standard input" if task.log == "-" else Path(task.log).name
+    trace, file = found.trace, task.policy
+    dossier = collect(
+        found.report,
+        found.keeper,
+        prop=found.prop,
+        log=Source(name=name, sha256=trace.sha256, size=trace.size, lines=trace.lines),
+        policy=found.policy,
+        policy_file=None
+        if file is None
+        else Source(name=file.name, sha256=digest_of(file), size=file.stat().st_size),
+        standing=None if found.derived is None else found.derived.guarantee,
+        start=found.start,
+        checkpoints=chosen.get("checkpoints", ()),
+        horizon=chosen.get("horizon"),
+        period=chosen.get("period"),
+        command=_command(task, target),
+        date=task.date,
+    )
+    content = render(dossier).encode()
+    with replacing(target) as file_:
+        file_.write(content)
+    digest = hashlib.sha256(content).hexdigest()
+    return {"path": str(target), "bytes": len(content), "sha256": digest}
+
+
+def _command(task: _Task, target: Path) -> str:
+    """What makes the page again, in a folder with the files."""
+    words = ["fairshield", "audit", "-" if task.log == "-" else Path(task.log).name]
+    if task.policy is not None:
+        words += ["--policy", task.policy.name]
+    for name, value in task.chosen.items():
+        words += _option(name, value)
+    if task.names is not None:
+        words += ["--names", ",".join(task.names)]
+    for field, columns in task.columns.items():
+        words += ["--column", f"{field}={','.join(columns)}"]
+    if task.unseen.kind != "refuse":
+        words += ["--unseen", str(task.unseen)]
+    if task.format is not None:
+        words += ["--format", task.format]
+    words += ["--date", task.date] if task.date else []
+    return shlex.join([*words, "--html", target.name])
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """An option as it was given."""
+    flag = f"--{name.replace('_', '-')}"
+    if name == "two_sided":
+        return ["--two-sided" if value else "--one-sided"]
+    if name == "start":
+        return [flag, ",".join(f"{g}={seen}:{accepted}" for g, (seen, accepted) in value.items())]
+    if name == "checkpoints":
+        return [word for point in value for word in ("--checkpoint", str(point))]
+    return [flag, str(int(value)) if isinstance(value, bool) else str(value)]
+
+
+def _print_page(written: dict[str, Any]) -> None:
+    click.echo("")
+    size = human_size(written["bytes"])
+    print_facts([("page", f"{written['path']}, {size}"), ("its sha256", written["sha256"])])
 
 
 # A database ---------------------------------------------------------------------------------

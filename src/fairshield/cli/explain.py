@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairshield.cli.options import (
+    column_option,
     counts_callback,
     examples,
     format_option,
@@ -22,7 +23,16 @@ from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
-from fairshield.records import Format, declared, format_of, open_lines, read_records
+from fairshield.records import (
+    Columns,
+    Format,
+    decisions_of,
+    declared,
+    format_of,
+    open_lines,
+    read_records,
+    renamed,
+)
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.specfile import parse_counts
@@ -60,6 +70,7 @@ Found = tuple[dict[str, Any], Decision, Any]
 @click.option(
     "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
 )
+@column_option
 @unseen_option
 @format_option
 @json_option
@@ -73,6 +84,7 @@ def explain(
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
+    columns: Columns,
     unseen: Unseen,
     format: Format | None,
     as_json: bool,
@@ -86,8 +98,8 @@ def explain(
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
-        chosen = format or format_of(log)
-        found = _from_log(loaded, log, chosen, set(lines), only_overruled, unseen)
+        reading = format or format_of(log)
+        found = _from_log(loaded, log, reading, columns, unseen, set(lines), only_overruled)
     elif group is not None and isinstance(loaded, Policy):
         found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
@@ -106,13 +118,14 @@ def _from_log(
     policy: Policy | PeriodicPolicy,
     log: str,
     format: Format,
+    columns: Columns,
+    unseen: Unseen,
     lines: set[int],
     only_overruled: bool,
-    unseen: Unseen,
 ) -> Iterator[Found]:
     windows, missing = Windows(policy, unseen=unseen), set(lines)
     with open_lines(log) as text, blamed_on(log):
-        for record in read_records(text, format):
+        for record in renamed(decisions_of(read_records(text, format)), columns):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled

@@ -10,6 +10,7 @@ import click
 
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
+from fairshield.records import Columns
 from fairshield.spec import (
     BoundedRates,
     DemographicParity,
@@ -108,6 +109,29 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
+FIELDS = ("group", "proposed", "accepted", "cost", "outcome", "overruled", "reason", "id", "time")
+
+
+def columns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Columns:
+    """``group=sex,race`` and the like: by field, the columns to read it from."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        field, _, theirs = (side.strip() for side in text.partition("="))
+        parts = tuple(part.strip() for part in theirs.split(","))
+        if field not in FIELDS or not all(parts):
+            raise click.BadParameter(
+                f"cannot read {text!r}: expected FIELD=COLUMN, where FIELD is one of "
+                f"{', '.join(FIELDS)}",
+                ctx,
+                param,
+            )
+        if field in found or (len(parts) > 1 and field != "group"):
+            why = "is given twice" if field in found else "takes one column, only group takes more"
+            raise click.BadParameter(f"{field} {why}: {text!r}", ctx, param)
+        found[field] = parts
+    return found
+
+
 def number_or(number: Callable[[str], float], *words: str) -> Callable[[str], Any]:
     """Reads a number, or one of some words."""
 
@@ -144,6 +168,14 @@ format_option = click.option(
     "--format",
     type=click.Choice(["jsonl", "csv"]),
     help="Default: csv for a file named .csv, else jsonl.",
+)
+column_option = click.option(
+    "--column",
+    "columns",
+    metavar="FIELD=COLUMN",
+    multiple=True,
+    callback=columns,
+    help="Read a field from a column of another name; group=sex,race from several. Repeatable.",
 )
 unseen_option = click.option(
     "--unseen",

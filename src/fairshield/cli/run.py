@@ -14,7 +14,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from fairshield.cli.options import examples, format_option, policy_argument, unseen_option
+from fairshield.cli.options import (
+    column_option,
+    examples,
+    format_option,
+    policy_argument,
+    unseen_option,
+)
 from fairshield.cli.stream import (
     ANSWER_FIELDS,
     Answer,
@@ -28,7 +34,16 @@ from fairshield.cli.stream import (
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.periodic import load_policy
-from fairshield.records import Format, Record, decoded, format_of, open_lines, read_records
+from fairshield.records import (
+    Columns,
+    Format,
+    Record,
+    decoded,
+    format_of,
+    open_lines,
+    read_records,
+    renamed,
+)
 
 
 @click.command(
@@ -39,6 +54,7 @@ from fairshield.records import Format, Record, decoded, format_of, open_lines, r
 )
 @policy_argument
 @click.argument("file", default="-")
+@column_option
 @format_option
 @click.option(
     "-o",
@@ -58,6 +74,7 @@ from fairshield.records import Format, Record, decoded, format_of, open_lines, r
 def run(
     policy: Path,
     file: str,
+    columns: Columns,
     format: Format | None,
     output: Path | None,
     resume: Path | None,
@@ -70,7 +87,8 @@ def run(
     (default 1) and, if the property counts by outcome, outcome. Its line is written back with
     window, position, accepted, overruled and reason, none of which may be a field of its own, as
     soon as it is decided. A new window begins after every horizon decisions; a periodic policy
-    goes on from period to period, and window counts the periods.
+    goes on from period to period, and window counts the periods. A field that --column reads from
+    elsewhere is written under its own name, too, so that later commands do without.
 
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
@@ -83,7 +101,8 @@ def run(
         lines, write = Lines(source), _Writer(chosen, target, earlier)
         log = () if earlier is None else earlier.records()
         added = (*ANSWER_FIELDS, "explanation") if explain else ANSWER_FIELDS
-        requests = keeping_fields(read_stream(lines, chosen), added)
+        asked = renamed(read_stream(lines, chosen), columns, keep=True)
+        requests = keeping_fields(asked, added)
         for answer in decide_stream(windows, requests, log):
             write(_explained(windows, answer) if explain else answer.fields())
     if lines.cut and chosen == "csv":

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Coded
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
@@ -25,7 +26,7 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers
+from fairshield.inputs.columns import column, cost_levels, costs_of, flags, group_column, numbers
 from fairshield.records import Record, open_text, read_records
 
 
@@ -217,25 +218,26 @@ class InputModel:
             The groups, in order; needed if the records show only one of them, and to have those
             in the model that they do not show.
         """
-        who = [group_name(g) for g in column(groups, "groups").tolist()]
-        if not who:
+        asked = group_column(groups)
+        who = asked if isinstance(asked, Coded) else Coded.of(asked.tolist())
+        if not len(who):
             raise InvalidValueError("no records to estimate from: give at least one request")
+        shown = [group_name(who.names[code]) for code in who.used()]
         said = flags(proposed, "proposed", len(who)).astype(np.int64)
         price = costs_of(costs, len(who))
         known = (
-            tuple(map(group_name, names)) if names is not None else tuple(sorted(set(who), key=str))
+            tuple(map(group_name, names)) if names is not None else tuple(sorted(shown, key=str))
         )
         source = "the records show" if names is None else "names lists"
         check_groups(known, source, "name them with names=(first, second)")
-        strangers = [g for g in dict.fromkeys(who) if g not in known]
+        strangers = [g for g in shown if g not in known]
         if strangers:
             raise InvalidValueError(
                 f"records of groups {strangers[:5]} that are not among the names {known}"
             )
         if not 0.0 <= smoothing < math.inf:
             raise InvalidValueError(f"smoothing must be a finite number >= 0, got {smoothing!r}")
-        number = {g: i for i, g in enumerate(known)}
-        group = np.array([number[g] for g in who])
+        group = who.among(known)
         levels, edges, level = cost_levels(price, bins)
         cells = (len(known), 2, len(levels))
         people = np.zeros(cells)

@@ -6,7 +6,7 @@ in integers whenever it had to hold, and, given the policy, decides every reques
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverEr
 from fairshield.groups import Unseen
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record
-from fairshield.runtime.report import AuditReport, Difference, Violation, Window
+from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.spec import Property
@@ -61,6 +61,7 @@ def audit(
     checkpoints: tuple[int, ...] = (),
     policy: Policy | None = None,
     shield: PeriodicDecider | None = None,
+    watch: Callable[[Audited], None] | None = None,
     unseen: Unseen | str = "refuse",
 ) -> AuditReport:
     """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
@@ -96,6 +97,8 @@ def audit(
     shield
         A periodic shield at the beginning of its run, of the kind that decided; takes the place of
         ``policy``.
+    watch
+        Told every decision as it is counted, for those who want more than the report.
     unseen
         What happened to people of other groups, see :class:`~fairshield.Unseen`: those that were
         followed are not counted, and reported.
@@ -136,7 +139,7 @@ def audit(
     _check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
-    auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield)
+    auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield, watch)
     for record, is_last in _marking_last(auditor.counted(records, others)):
         auditor.add(record, is_last)
     return auditor.report()
@@ -165,8 +168,9 @@ class _Auditor:
         checkpoints: tuple[int, ...],
         policy: Policy | None,
         shield: PeriodicDecider | None,
+        watch: Callable[[Audited], None] | None,
     ) -> None:
-        self.prop, self.start, self.policy = prop, start, policy
+        self.prop, self.start, self.policy, self.watch = prop, start, policy, watch
         self.decider: Decider | None = shield
         self.horizon, self.goes_on = horizon if period is None else period, period is not None
         self.points = frozenset(checkpoints)
@@ -195,6 +199,10 @@ class _Auditor:
     def counts(self) -> Counts:
         return Counts({group: (self.seen[group], self.accepted[group]) for group in self.start})
 
+    def _numbers(self) -> tuple[int, int, int, int]:
+        a, b = self.start
+        return self.seen[a], self.accepted[a], self.seen[b], self.accepted[b]
+
     def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
         """The records of declared groups, others as what they count as."""
         known = tuple(self.start)
@@ -215,9 +223,17 @@ class _Auditor:
     def add(self, record: Record, is_last: bool) -> None:
         """Count one decision, and ask the property if it had to hold after it."""
         entry = self._entry(record, is_last)
-        self._derive_again(record, entry)
+        derived = self._derive_again(record, entry)
+        window, position, before = len(self.windows), self.decided, self._numbers()
         self._tally(entry)
         self._count(entry)
+        if self.watch is not None:
+            self.watch(
+                Audited(
+                    record, window, position, entry.group, entry.accepted, entry.overruled,
+                    entry.cost, derived, before, self._numbers(),
+                )
+            )  # fmt: skip
         pending = self.labelled and entry.outcome is None
         at_end = is_last if self.horizon is None else self.decided == self.horizon
         if not pending and (at_end or self.decided in self.points):
@@ -250,10 +266,10 @@ class _Auditor:
             "last decision of a log may still wait for it"
         )
 
-    def _derive_again(self, record: Record, entry: _Entry) -> None:
+    def _derive_again(self, record: Record, entry: _Entry) -> Decision | None:
         """Decide the request again, until a decision differs."""
         if self.decider is None or self.difference is not None:
-            return
+            return None
         proposed = record.flag("proposed")
         try:
             ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
@@ -263,6 +279,7 @@ class _Auditor:
             self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
         elif entry.outcome is not None and self.decider_labelled:
             self.decider.observe(ours, outcome=entry.outcome)
+        return ours
 
     def _tally(self, entry: _Entry) -> None:
         self.decisions += 1

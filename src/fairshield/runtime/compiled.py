@@ -16,7 +16,8 @@ from fairshield.codes import FORCED, accepts
 from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
-from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.groups import Coded
+from fairshield.inputs.columns import costs_of, flags, group_column
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
@@ -364,7 +365,7 @@ def encode_requests(
     outcomes: ArrayLike | None,
 ) -> Requests:
     """Checked requests; every fault is found before anything is decided."""
-    group = _group_numbers(policy, column(groups, "groups"))
+    group = _group_numbers(policy, group_column(groups))
     n = len(group)
     said, price = flags(proposed, "proposed", n), costs_of(costs, n)
     relevant = np.ones(n, np.bool_)
@@ -376,15 +377,17 @@ def encode_requests(
     return Requests(group, said, levels, price, relevant)
 
 
-def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
+def _group_numbers(policy: Policy, groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
     numbers = group_numbers(policy.groups, groups)
     if numbers.min(initial=0) < 0:
-        raise unknown_group(group_name(groups[numbers < 0][0]), policy.groups)
+        raise unknown_group(group_name(groups[numbers < 0].tolist()[0]), policy.groups)
     return numbers
 
 
-def group_numbers(known: tuple[Group, ...], groups: NDArray[Any]) -> NDArray[np.int8]:
+def group_numbers(known: tuple[Group, ...], groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
     """The place of each person's group among those declared; -1 where it is none of them."""
+    if isinstance(groups, Coded):
+        return groups.among(known)
     numbers = np.full(len(groups), -1, np.int8)
     for i, name in enumerate(known):
         numbers[np.asarray(groups == name)] = i

@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
+from fairshield.records import Record
+from fairshield.runtime.step import Decision
+
+
+class Audited(NamedTuple):
+    """One decision of a log, as an audit counted it.
+
+    ``window`` and ``position`` count from 0.  ``before`` and ``after`` are the counters
+    ``(n_a, k_a, n_b, k_b)``, those at the start included.  ``derived`` is the policy's own
+    decision; ``None`` without a policy, and after the first one that differed.
+    """
+
+    record: Record
+    window: int
+    position: int
+    group: Group
+    accepted: bool
+    overruled: bool
+    cost: float
+    derived: Decision | None
+    before: tuple[int, int, int, int]
+    after: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,224 @@
+"""From a dossier to the text of a page; words and layout are in the template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fairshield._version import __version__
+from fairshield.dossier import charts, words
+from fairshield.dossier.content import Dossier, Overruled
+from fairshield.inputs import InputSchedule
+from fairshield.long import LongPolicy
+from fairshield.periodic import PeriodicPolicy
+from fairshield.plots import tenths
+
+MARK = '<meta name="generator" content="fairshield audit">'
+"""What tells our pages from other files."""
+_OPEN = 200
+"""Overruled decisions up to which all are unfolded, and windows up to which their table is."""
+_NAMED = 12
+"""Unfair windows that the verdict names, and violations that are not folded; tables have all."""
+
+
+def render(dossier: Dossier) -> str:
+    """The page; the same for the same dossier."""
+    found = words.promise(dossier)
+    return _environment().get_template("audit.html.j2").render(
+        d=dossier,
+        r=dossier.report,
+        mark=MARK,
+        version=__version__,
+        verdict=verdict(dossier),
+        requirement=words.requirement(dossier.prop, dossier.groups),
+        formula=words.formula(dossier.prop),
+        exceptions=words.exceptions(dossier.prop),
+        start=words.counted(dossier.start),
+        promise=found,
+        series=charts.running(dossier),
+        bias_chart=charts.bias_chart(dossier) if dossier.report.decisions else "",
+        within_chart=charts.within_chart(dossier),
+        every_way=charts.draws_ways(dossier),
+        bars=_bars(dossier),
+        tenths=_tenths(dossier),
+        costs=_costs(dossier),
+        by_window=_overruled_by_window(dossier),
+        unfolded=len(dossier.overruled) <= _OPEN,
+        short=len(dossier.report.windows) <= _OPEN,
+        model=_model(dossier),
+        has_time=any(person.time for person in dossier.overruled),
+        has_case=any(person.case for person in dossier.overruled),
+        named=_NAMED,
+        first=1 if dossier.noun == "period" else 0,
+    )  # fmt: skip
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("fairshield.dossier", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, share=share, whole=lambda n: f"{n:,}", rate=rate)
+    environment.filters["sentence"] = sentence
+    return environment
+
+
+def number(value: float | None) -> str:
+    """A number in at most five digits and its size; a dash where there is none.
+
+    >>> number(0.123456), number(45222.0), number(-1.5), number(None), number(float("inf"))
+    ('0.12346', '45,222', '\N{MINUS SIGN}1.5', '–', '∞')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
+    return text.replace("-", "\N{MINUS SIGN}") if "e" not in text else text
+
+
+def sentence(text: str) -> str:
+    """``text`` with a capital letter at its beginning.
+
+    >>> sentence("disparate impact held")
+    'Disparate impact held'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def share(part: int, whole: int) -> str:
+    """A part in percent."""
+    return f"{100 * part / whole:.2f} %" if whole else "–"
+
+
+def rate(count: tuple[int, int]) -> str:
+    """A share of people seen who were accepted, from (seen, accepted)."""
+    seen, accepted = count
+    return f"{accepted / seen:.4f}" if seen else "–"
+
+
+def verdict(dossier: Dossier) -> tuple[str, str, str]:
+    """What was found: ``good``, ``bad`` or ``plain``; a heading; a sentence."""
+    report, noun = dossier.report, dossier.noun
+    complete, unfair = dossier.complete, dossier.unfair
+    if not report.decisions:
+        return "plain", "Nothing to check", "The log has no decisions."
+    if not report.holds:
+        # A checkpoint may be violated in a window that is not finished.
+        of = max(len(complete), len(unfair))
+        first = 1 if noun == "period" else 0
+        named = ", ".join(f"{i + first:,}" for i in unfair[:_NAMED])
+        more = f" and {len(unfair) - _NAMED:,} more" if len(unfair) > _NAMED else ""
+        return "bad", "Violated", (
+            f"{report.prop} did not hold in {len(unfair):,} of {of:,} {noun}{_s(of)}: number"
+            f"{_s(len(unfair))} {named}{more}."
+        )  # fmt: skip
+    if not complete:
+        return "plain", "Not finished", (
+            f"No {noun} has ended, so {report.prop} did not have to hold yet."
+        )  # fmt: skip
+    where = f"all {len(complete):,} {noun}s" if len(complete) > 1 else f"the {noun}"
+    points = " and at every checkpoint" if dossier.checkpoints else ""
+    return "good", "Held", f"{report.prop} held at the end of {where}{points}."
+
+
+def _s(n: int) -> str:
+    return "" if n == 1 else "s"
+
+
+def _bars(dossier: Dossier) -> dict[str, Any]:
+    """Pictures of who was overruled, where there is something to see."""
+    if not dossier.overruled:
+        return {}
+    first = 1 if dossier.noun == "period" else 0
+    return {
+        f"By {dossier.noun}": charts.bar_chart(
+            dossier.by_window, dossier.groups, dossier.noun, first
+        ),
+        f"By position in the {dossier.noun}": charts.bar_chart(
+            dossier.by_position, dossier.groups, "position", 1
+        ),
+    }
+
+
+def _tenths(dossier: Dossier) -> list[tuple[str, int, int]]:
+    """People overruled in each tenth of a window, by group."""
+    people = dossier.by_position
+    if not len(people):
+        return []
+    return [
+        (f"{start + 1:,} to {end:,}", *people[start:end].sum(axis=0).tolist())
+        for start, end in tenths(len(people))
+    ]
+
+
+def _costs(dossier: Dossier) -> list[tuple[str, str]]:
+    noun, policy = dossier.noun, dossier.policy
+    found = [("paid in all", number(dossier.report.cost_paid))]
+    paid = dossier.paid_by_window()
+    if paid is not None:
+        mean, error = paid
+        within = "" if error is None else f" ± {number(error)} (standard error)"
+        found.append((f"paid per complete {noun}", f"{number(mean)}{within}"))
+    if policy is None:
+        return [*found, ("expected", "unknown: no policy was given")]
+    if isinstance(policy, PeriodicPolicy):
+        return found + _expected_of_periods(dossier, policy)
+    about = " (an estimate)" if isinstance(policy, LongPolicy) else ""
+    expected = policy.expected_cost
+    found.append((f"expected by the policy per {noun}", f"{number(expected)}{about}"))
+    if paid is not None:
+        found.append(("paid minus expected", number(paid[0] - expected)))
+    return found
+
+
+def _expected_of_periods(dossier: Dossier, policy: PeriodicPolicy) -> list[tuple[str, str]]:
+    cost, periods = policy.outlook()
+    first = "the first period" if periods == 1 else f"the first {periods:,} periods"
+    found = [(f"expected by the policy in {first}", number(cost))]
+    if len(dossier.complete) >= periods:
+        paid = float(dossier.cost_by_window[:periods].sum())
+        found += [(f"paid in {first}", number(paid)), ("difference", number(paid - cost))]
+    return found
+
+
+def _overruled_by_window(dossier: Dossier) -> Iterator[tuple[int, list[Overruled], float]]:
+    for window, people in groupby(dossier.overruled, key=lambda person: person.window):
+        found = list(people)
+        yield window, found, math.fsum(person.cost for person in found)
+
+
+def _model(dossier: Dossier) -> list[tuple[str, list[list[str]]]]:
+    """What the policy expected: probabilities by group, proposal and cost level."""
+    if dossier.policy is None:
+        return []
+    inputs = dossier.policy.inputs
+    parts = (
+        [(model, f"for {steps:,} decisions") for model, steps in inputs.parts]
+        if isinstance(inputs, InputSchedule)
+        else [(inputs, "at every decision")]
+    )
+    found = []
+    for model, when in parts:
+        outcomes = model.outcomes if dossier.policy.labelled else None
+        rows = [
+            [
+                str(group),
+                ("reject", "accept")[proposed],
+                number(float(level)),
+                number(float(model.probs[g, proposed, c])),
+                *([] if outcomes is None else [number(float(outcomes[g, proposed, c]))]),
+            ]
+            for g, group in enumerate(model.groups)
+            for proposed in (0, 1)
+            for c, level in enumerate(model.levels)
+        ]
+        found.append((when, rows))
+    return found

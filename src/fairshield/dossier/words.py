@@ -1,0 +1,280 @@
+"""What was required, what is guaranteed, and what is not: in sentences.
+
+Says nothing that is not in docs/guarantees.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from markupsafe import Markup
+
+from fairshield.counts import Counts
+from fairshield.dossier.content import Dossier
+from fairshield.periodic import Guarantee, PeriodicPolicy
+from fairshield.policy import Policy
+from fairshield.spec import (
+    BoundedRates,
+    DifferenceOfRates,
+    DisparateImpact,
+    Property,
+    ShareParity,
+)
+
+Level = Literal["good", "care", "bad", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is guaranteed: a heading, sentences, conditions, and what is not guaranteed."""
+
+    level: Level
+    title: str
+    sentences: tuple[str, ...]
+    conditions: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+def exactly(value: Fraction) -> str:
+    """A rational number as a decimal, and as it is meant.
+
+    >>> exactly(Fraction(1, 10)), exactly(Fraction(1, 3)), exactly(Fraction(1))
+    ('0.1 (exactly 1/10)', '0.3333 (exactly 1/3)', '1')
+    """
+    return str(value) if value.denominator == 1 else f"{float(value):.4g} (exactly {value})"
+
+
+def requirement(prop: Property, groups: tuple[object, ...]) -> str:
+    """What the property asks, in a sentence."""
+    a, b = (f"group {group}" for group in groups)
+    among = {None: "people", True: "people with outcome 1", False: "people with outcome 0"}
+    who = among[prop.relevant_outcome]
+    if isinstance(prop, DifferenceOfRates):
+        return (
+            f"The share of {who} who are accepted in {a} and that in {b} differ by at most "
+            f"{exactly(prop.bound)}."
+        )
+    if isinstance(prop, ShareParity):
+        return (
+            f"Among those accepted, the numbers of {a} and of {b} differ by at most "
+            f"{exactly(prop.bound)} of all who are accepted."
+        )
+    if isinstance(prop, DisparateImpact) and prop.two_sided:
+        return (
+            f"The share of {who} who are accepted is, in each of {a} and {b}, at least "
+            f"{exactly(prop.bound)} of that in the other."
+        )
+    if isinstance(prop, DisparateImpact):
+        return (
+            f"The share of {who} who are accepted in {a} is at most {exactly(prop.bound)} times "
+            f"that in {b}."
+        )
+    if isinstance(prop, BoundedRates):
+        return (
+            f"The share of {who} who are accepted lies, in each of {a} and {b}, between "
+            f"{exactly(prop.lower)} and {exactly(prop.upper)}."
+        )
+    return f"{prop.words()}."
+
+
+_RATE_A, _RATE_B = (f"<i>k</i><sub>{g}</sub>/<i>n</i><sub>{g}</sub>" for g in "ab")
+_MINUS = "\N{MINUS SIGN}"
+_RATE_G = "<i>k</i><sub>g</sub>/<i>n</i><sub>g</sub>"
+
+
+def formula(prop: Property) -> Markup | None:
+    """The inequality that is decided, in integers: k people accepted of n."""
+    if isinstance(prop, DifferenceOfRates):
+        return Markup(f"|{_RATE_A} {_MINUS} {_RATE_B}| ≤ {prop.bound}")
+    if isinstance(prop, ShareParity):
+        a, b = (f"<i>k</i><sub>{g}</sub>" for g in "ab")
+        return Markup(f"|{a} {_MINUS} {b}| ≤ {prop.bound} · ({a} + {b})")
+    if isinstance(prop, DisparateImpact) and prop.two_sided:
+        p = prop.bound
+        return Markup(f"{_RATE_A} ≥ {p} · {_RATE_B} and {_RATE_B} ≥ {p} · {_RATE_A}")
+    if isinstance(prop, DisparateImpact):
+        return Markup(f"{_RATE_A} ≤ {prop.bound} · {_RATE_B}")
+    if isinstance(prop, BoundedRates):
+        return Markup(f"{prop.lower} ≤ {_RATE_G} ≤ {prop.upper} for g = a and g = b")
+    return None
+
+
+def exceptions(prop: Property) -> list[str]:
+    """When the property does not bind."""
+    found = []
+    if prop.min_support:
+        found.append(
+            f"It binds only once each group has {prop.min_support:,} people who count; before, "
+            "everything satisfies it."
+        )
+    if prop.undefined == "rate-0":
+        found.append("A group of which nobody who counts was seen has rate 0.")
+    else:
+        found.append("A group of which nobody who counts was seen bounds nothing.")
+    return found
+
+
+def counted(counts: Counts) -> str:
+    """Counters in words."""
+    if not any(count.seen for count in counts.values()):
+        return "nobody seen"
+    return ", ".join(
+        f"{group} {count.accepted:,} accepted of {count.seen:,}" for group, count in counts.items()
+    )
+
+
+# Guarantees ---------------------------------------------------------------------------------
+
+
+def promise(dossier: Dossier) -> Promise:
+    """What the policy guarantees, on which conditions, and what it does not."""
+    policy = dossier.policy
+    if policy is None:
+        return _no_policy(dossier)
+    if isinstance(policy, PeriodicPolicy):
+        found = _periodic(dossier, policy)
+    else:
+        found = _best_effort(policy) if policy.risk else _window(policy)
+    if policy.prop != dossier.prop:
+        other = (
+            f"The policy keeps {policy.prop}. What was checked here is another property, "
+            f"{dossier.prop}, of which the policy promises nothing."
+        )
+        return Promise(
+            "care", f"No guarantee of what was checked. {found.title}", (other, *found.sentences),
+            found.conditions, found.limits,
+        )  # fmt: skip
+    return found
+
+
+def _no_policy(dossier: Dossier) -> Promise:
+    return Promise(
+        "plain",
+        "No policy was given: the log speaks for itself alone",
+        (
+            "The property was checked on what was logged. Whether it would have held for another "
+            "sequence of requests cannot be said, nor whether a shield decided at all.",
+        ),
+        (),
+        (
+            "Whether the decisions are those of a shield: no policy was there to derive them from.",
+            "Why proposals were overruled: reasons are what the log says, if it says any.",
+            "What overruling was expected to cost.",
+        ),
+    )
+
+
+_CARRIED_OUT = (
+    "Every decision of the {noun} is taken by the shield, carried out as it was taken, and counted "
+    "once, for the right group."
+)
+_OUTCOMES = "The outcome of every decision is told before the next one, also of those rejected."
+
+
+def _conditions(noun: str, labelled: bool) -> tuple[str, ...]:
+    return (_CARRIED_OUT.format(noun=noun), *((_OUTCOMES,) if labelled else ()))
+
+
+def _window(policy: Policy) -> Promise:
+    labelled = ", outcomes" if policy.labelled else ""
+    points = ", ".join(f"{n:,}" for n in policy.due[:-1])
+    also = f" and after {points} decisions" if points else ""
+    sentences = [
+        f"{policy.prop} holds after all {policy.horizon:,} decisions of every window{also}: on "
+        f"every sequence of requests, whatever the groups, proposals, costs{labelled} and their "
+        "order, and whether or not the input model is right.",
+        "That is decided in whole numbers, without rounding."
+        if policy.method == Policy.method
+        else "Decisions are worked out as they come, and only such are made from which the "
+        "property can still be kept whoever arrives; that is decided in whole numbers.",
+    ]
+    return Promise(
+        "good", "Guaranteed on every sequence of requests", tuple(sentences),
+        _conditions("window", policy.labelled), _limits("window"),
+    )  # fmt: skip
+
+
+def _best_effort(policy: Policy) -> Promise:
+    return Promise(
+        "bad",
+        "NOT guaranteed: the policy is a best effort",
+        (
+            f"No shield can guarantee {policy.prop} from the counters this policy starts from. It "
+            f"makes a violation as improbable as can be: {policy.risk:.3g} per window, if the "
+            "input model is right. From a moment on at which fairness can be guaranteed again, "
+            "it is.",
+        ),
+        _conditions("window", policy.labelled),
+        ("That any window ends fair.", *_limits("window")),
+    )
+
+
+def _periodic(dossier: Dossier, policy: PeriodicPolicy) -> Promise:
+    every = f"at the end of every {policy.period:,} decisions, of all decisions since the beginning"
+    conditions = _conditions("run", policy.labelled)
+    if policy.unconditional:
+        last = "" if policy.last is None else f", for {policy.last:,} periods"
+        sentence = (
+            f"{policy.prop} holds {every}{last}: on every sequence of requests, by the theorem on "
+            f"{policy.theorem}."
+        )
+        level: Level = "good"
+        title = "Guaranteed on every sequence of requests"
+    elif policy.condition is not None:
+        sentence = (
+            f"{policy.prop} holds {every}, if every period meets the first condition below "
+            f"({policy.theorem}). Where one does not, the property may fail."
+        )
+        level, title = "care", "Guaranteed under a condition on who arrives"
+        conditions = (f"In every period {policy.condition.words}.", *conditions)
+        if not policy.attainable:
+            level, title = "bad", "NOT guaranteed: no period can meet the condition"
+    else:
+        sentence = f"No theorem about {policy.title} shields speaks of {policy.prop}."
+        level, title = "bad", "NOT guaranteed: no theorem speaks of this property"
+    standing = dossier.standing
+    if standing is not None and standing.broken_at is not None and level != "bad":
+        level, title = "bad", "The condition of the guarantee was not met in this log"
+    told = () if standing is None else (_standing(standing),)
+    return Promise(level, title, (sentence, *told), conditions, _limits("period"))
+
+
+def _standing(found: Guarantee) -> str:
+    """How it went in this log."""
+    if found.broken_at is not None:
+        by = {
+            "arrivals": "by who arrived",
+            "person": "by a person's decision",
+            "start": "by the counters at the start",
+            "period": "by the length of the periods",
+        }
+        met = f"the condition was broken at decision {found.broken_at:,}"
+        met += f", {by[found.broken_by]}" if found.broken_by in by else ""
+    elif found.unconditional:
+        met = "nothing stood in its way"
+    elif found.condition is None:
+        met = "no theorem applies"
+    else:
+        met = "every period met the condition so far"
+    return (
+        f"In this log {met}; {found.fair_ends:,} of {found.completed:,} periods ended fair, with a "
+        f"bias of at most {found.worst_bias:.4g}."
+    )
+
+
+def _limits(noun: str) -> tuple[str, ...]:
+    between = (
+        "The property between these moments: on the way bias may be larger."
+        if noun == "window"
+        else "The property within a period, or of one period by itself."
+    )
+    unions = ("Several windows taken together.",) if noun == "window" else ()
+    return (
+        between,
+        *unions,
+        "Like treatment of like people: who came before may decide.",
+        "The expected cost, unless requests come as the input model says.",
+        "Whether this property between these groups is the right one.",
+    )

@@ -1,0 +1,297 @@
+r"""What a bound costs: the least expected cost for a range of bounds and horizons.
+
+For each bound :math:`\kappa` and horizon :math:`T`, the value :math:`v_0` of the cheapest fair
+shield, without making it; and what comes of doing nothing, the probability that a window of
+proposals, all followed, ends unfair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, Group, GroupCount
+from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.inputs import InputModel, InputSchedule
+from fairshield.layout import layout_of
+from fairshield.spec import Property
+from fairshield.spec.base import Number, exact
+from fairshield.synthesis import MOST_STATES, checked_start, least_cost, synthesize
+
+Floats = NDArray[np.float64]
+Factory = Callable[[Fraction], Property]
+Progress = Callable[[float], None]
+_NOTHING = 1e-9
+"""Expected costs below this are none."""
+_MOST_ENDS = 20_000_000
+"""Ends of a window up to which the chance of an unfair one is added up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trade:
+    """One bound and horizon.
+
+    Attributes
+    ----------
+    expected_cost
+        Of one window under the cheapest fair shield; infinite if no shield is fair.
+    overruled
+        People it is expected to overrule; ``None`` if that was not worked out.
+    unfair
+        Probability that a window ends unfair without a shield; ``None`` if not worked out.
+    exact
+        Whether the cost is exact; of a long window it is an estimate.
+    """
+
+    bound: Fraction
+    horizon: int
+    expected_cost: float
+    overruled: float | None
+    unfair: float | None
+    exact: bool
+
+    @property
+    def cost_per_decision(self) -> float:
+        """Expected cost by the decisions of the window."""
+        return self.expected_cost / self.horizon
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing need be done."""
+        return self.expected_cost <= _NOTHING
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; the bound is exact, as text."""
+        cost = self.expected_cost if math.isfinite(self.expected_cost) else None
+        return {
+            "bound": str(self.bound),
+            "horizon": self.horizon,
+            "expected_cost": cost,
+            "overruled": self.overruled,
+            "unfair_without_shield": self.unfair,
+            "exact": self.exact,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pareto:
+    """What every bound costs, by horizon and bound, in order.
+
+    ``kind`` is the property's, ``groups`` are those of the input model.
+    """
+
+    kind: str
+    groups: tuple[Group, ...]
+    rows: tuple[Trade, ...]
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """In the order in which they were asked for."""
+        return tuple(dict.fromkeys(row.horizon for row in self.rows))
+
+    def of(self, horizon: int) -> tuple[Trade, ...]:
+        """The rows of one horizon, by bound."""
+        return tuple(row for row in self.rows if row.horizon == horizon)
+
+    def knee(self, horizon: int) -> Trade | None:
+        """The bound at which the curve bends most: furthest below the line between its ends.
+
+        A property of the picture: it says where a tighter bound begins to cost more than before,
+        not which bound is right.  ``None`` if the curve has no such place.
+        """
+        rows = [row for row in self.of(horizon) if math.isfinite(row.expected_cost)]
+        if len(rows) < 3:
+            return None
+        x = np.array([float(row.bound) for row in rows])
+        y = np.array([row.expected_cost for row in rows])
+        reach, height = x[-1] - x[0], y[0] - y[-1]
+        if not reach or not height:
+            return None
+        below = 1 - (x - x[0]) / reach - (y - y[-1]) / height
+        if height < 0:
+            below = (x - x[0]) / reach - (y - y[0]) / -height
+        best = int(below.argmax())
+        return rows[best] if below[best] > 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        knees = {horizon: self.knee(horizon) for horizon in self.horizons}
+        return {
+            "property": self.kind,
+            "groups": list(self.groups),
+            "rows": [row.to_dict() for row in self.rows],
+            "knees": [[h, None if knee is None else str(knee.bound)] for h, knee in knees.items()],
+        }
+
+
+def pareto(
+    prop: Factory,
+    inputs: InputModel | InputSchedule,
+    *,
+    bounds: Iterable[Number],
+    horizons: Iterable[int],
+    start: Counts | None = None,
+    interventions: bool = False,
+    progress: Progress | None = None,
+) -> Pareto:
+    """The least expected cost for each of ``bounds`` and ``horizons``.
+
+    Parameters
+    ----------
+    prop
+        The property by its bound: a class such as ``DemographicParity``, or any function.
+    inputs
+        What to expect.
+    bounds, horizons
+        Each with each.
+    start
+        Counters before the first decision; default: nobody seen.
+    interventions
+        Count people overruled where that takes a synthesis and an evaluation each; with one cost
+        for everybody it takes nothing and is always done.
+    progress
+        Called with the share of work done.
+
+    Examples
+    --------
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> found = fs.pareto(fs.DemographicParity, inputs, bounds=["0.1", "0.3", "1"], horizons=[20])
+    >>> [(str(row.bound), round(row.expected_cost, 3), round(row.unfair, 3)) for row in found.rows]
+    [('1/10', 2.587, 0.655), ('3/10', 0.398, 0.19), ('1', 0.0, 0.0)]
+    """
+    begun = checked_start(inputs, start)
+    wanted = sorted({exact(bound, "bound") for bound in bounds})
+    lengths = list(dict.fromkeys(horizons))
+    if not wanted or not lengths:
+        raise InvalidValueError("no bounds or no horizons: give at least one of each")
+    rows: list[Trade] = []
+    for horizon in lengths:
+        for bound in wanted:
+            rows.append(_trade(prop(bound), bound, inputs, horizon, begun, interventions))
+            if progress is not None:
+                progress(len(rows) / (len(wanted) * len(lengths)))
+    return Pareto(kind=prop(wanted[0]).kind, groups=inputs.groups, rows=tuple(rows))
+
+
+def _trade(
+    prop: Property,
+    bound: Fraction,
+    inputs: InputModel | InputSchedule,
+    horizon: int,
+    start: Counts,
+    interventions: bool,
+) -> Trade:
+    few = layout_of(horizon, prop.relevant_outcome is not None).n_states <= MOST_STATES
+    if few:
+        cost = least_cost(prop, inputs, horizon=horizon, start=start)
+    else:
+        try:
+            cost = synthesize(prop, inputs, horizon=horizon, start=start).expected_cost
+        except InfeasibleError:
+            cost = math.inf
+    return Trade(
+        bound=bound,
+        horizon=horizon,
+        expected_cost=cost,
+        overruled=_overruled(prop, inputs, horizon, start, cost, interventions and few),
+        unfair=unfair_unshielded(prop, inputs, horizon, start),
+        exact=few,
+    )
+
+
+def _overruled(
+    prop: Property,
+    inputs: InputModel | InputSchedule,
+    horizon: int,
+    start: Counts,
+    cost: float,
+    worked_out: bool,
+) -> float | None:
+    levels = inputs.table(horizon).levels
+    if cost == math.inf:
+        return None
+    if len(levels) == 1 and levels[0] > 0:
+        return float(cost / levels[0])
+    if not worked_out:
+        return None
+    from fairshield.evaluate import evaluate
+
+    policy = synthesize(prop, inputs, horizon=horizon, start=start, method="exact")
+    return float(evaluate(policy).overruled.sum())
+
+
+# Doing nothing ------------------------------------------------------------------------------
+
+
+def unfair_unshielded(
+    prop: Property, inputs: InputModel | InputSchedule, horizon: int, start: Counts
+) -> float | None:
+    r"""Probability that a window ends unfair if every proposal is followed.
+
+    With requests alike at every step, :math:`n_a` and :math:`n_b` are multinomial and, given
+    them, :math:`k_a` and :math:`k_b` are independent binomials, of which those that are fair are
+    an interval (:meth:`Property.fair_interval`).  ``None`` where requests change over the window,
+    where that is not known, or where there are too many ends to add up.
+    """
+    labelled = prop.relevant_outcome is not None
+    pairs = (horizon + 1) * (horizon + 2) // 2 if labelled else horizon + 1
+    if not isinstance(inputs, InputModel) or pairs * (horizon + 1) > _MOST_ENDS:
+        return None
+    table = inputs.table(horizon)
+    cells = (table.probs * table.relevance(prop.relevant_outcome))[0].sum(axis=2)
+    share = cells.sum(axis=1)
+    rate = np.divide(cells[:, 1], share, out=np.zeros(2), where=share > 0)
+    a, b = start.values()
+    fair, factorials = 0.0, np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, horizon + 1)))))
+    for n_a in range(horizon + 1):
+        for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
+            weight = _multinomial(factorials, (n_a, n_b, horizon - n_a - n_b), share)
+            if weight == 0.0:
+                continue
+            of_a, of_b = (
+                _binomial(factorials, n, p) for n, p in zip((n_a, n_b), rate, strict=True)
+            )
+            k_a = np.arange(n_a + 1) + a.accepted
+            found = prop.fair_interval(n_a + a.seen, n_b + b.seen, accepted=k_a, along=1)
+            if found is None:
+                k_b = np.arange(n_b + 1) + b.accepted
+                holds = prop.holds_array(
+                    GroupCount(np.asarray(n_a + a.seen), k_a[:, None]),
+                    GroupCount(np.asarray(n_b + b.seen), k_b[None]),
+                )
+                inside = holds @ of_b
+            else:
+                sums = np.concatenate(([0.0], np.cumsum(of_b)))
+                low, high = (np.clip(edge - b.accepted, 0, n_b + 1) for edge in found)
+                inside = sums[high] - sums[low]
+            fair += weight * float(of_a @ inside)
+    return min(max(1.0 - fair, 0.0), 1.0)
+
+
+def _multinomial(factorials: Floats, counts: tuple[int, ...], share: Floats) -> float:
+    """Probability of these numbers of people, the last being those who do not count."""
+    chances = (*share.tolist(), max(1.0 - float(share.sum()), 0.0))
+    logarithm = float(factorials[sum(counts)])
+    for n, p in zip(counts, chances, strict=True):
+        if n:
+            # Rounding leaves a trace of people who do not count where everybody does.
+            if p <= 1e-15:
+                return 0.0
+            logarithm += n * math.log(p) - float(factorials[n])
+    return math.exp(logarithm)
+
+
+def _binomial(factorials: Floats, n: int, p: float) -> Floats:
+    """``(n + 1,)``: probability of each number of acceptances."""
+    k = np.arange(n + 1)
+    if p <= 0.0 or p >= 1.0:
+        return np.asarray(k == (n if p >= 1.0 else 0), np.float64)
+    logarithms = factorials[n] - factorials[k] - factorials[n - k]
+    return np.asarray(np.exp(logarithms + k * math.log(p) + (n - k) * math.log1p(-p)))

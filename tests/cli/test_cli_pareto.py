@@ -1,0 +1,43 @@
+"""``fairshield pareto``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WORDS = ("pareto", "--groups", "a=0.5,b=0.5", "--bounds", "0.1:0.3:0.1", "--horizon", "6")
+
+
+def test_table_csv_and_json_say_the_same(command: Any) -> None:
+    data = json.loads(command(*WORDS, "--horizon", "8", "--json").stdout)
+    rows = list(csv.DictReader(io.StringIO(command(*WORDS, "--horizon", "8", "--csv").stdout)))
+    assert [(row["bound"], row["horizon"]) for row in data["rows"]] == [
+        (row["bound"], int(row["horizon"])) for row in rows
+    ]
+    assert [row["bound"] for row in rows] == ["1/10", "1/5", "3/10"] * 2
+    table = command(*WORDS, "--horizon", "8").stdout.splitlines()
+    assert len(table) == 1 + len(rows)
+    assert float(table[1].split()[2]) == pytest.approx(data["rows"][0]["expected_cost"], rel=1e-4)
+
+
+def test_a_picture_is_written(command: Any, folder: Path) -> None:
+    result = command(*WORDS, "-o", "p.png")
+    assert "Picture: p.png" in result.stdout
+    assert (folder / "p.png").exists()
+
+
+def test_bounds_are_estimated_from_records(command: Any, folder: Path) -> None:
+    (folder / "r.csv").write_text("group,proposed,cost\na,1,1\nb,0,1\na,0,1\nb,1,1\n")
+    words = ("--inputs", "r.csv", "--bounds", "0.2,1/3", "--horizon", "5", "--json")
+    assert len(json.loads(command("pareto", *words).stdout)["rows"]) == 2
+
+
+@pytest.mark.parametrize("text", ["0.3:0.1:0.1", "0:1:0", "0:1", "x", "0:1:0.0001", "2"])
+def test_bounds_that_make_no_sense_are_refused(command: Any, text: str) -> None:
+    result = command("pareto", "--groups", "a=0.5,b=0.5", "--bounds", text, "--horizon", "4")
+    assert (result.exit_code, result.stdout) == (2, "")

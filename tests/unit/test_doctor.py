@@ -1,0 +1,141 @@
+"""The doctor tells what is missing from what is broken."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fairshield import doctor
+from fairshield.cli.app import app
+
+
+def only(**broken: Exception) -> Any:
+    """An importer for which these modules fail, all others being there."""
+
+    def load(name: str) -> ModuleType:
+        if name in broken:
+            raise broken[name]
+        if name.startswith("fairshield"):
+            return importlib.import_module(name)
+        return ModuleType(name)
+
+    return load
+
+
+def test_what_is_not_installed_is_missing_and_no_fault() -> None:
+    error = ModuleNotFoundError("No module named 'no_such'", name="no_such")
+    found = doctor.examine("no-such>=1", only(no_such=error))
+    assert (found.state, found.needs) == ("missing", ">=1")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("libx.so: cannot open shared object"),
+        ModuleNotFoundError("No module named 'inner'", name="inner"),
+        RuntimeError("compiled against another numpy"),
+        OSError("no such library"),
+    ],
+)
+def test_what_is_installed_and_cannot_be_imported_is_broken(error: Exception) -> None:
+    found = doctor.examine("click>=8", only(click=error))
+    assert found.state == "broken"
+    assert str(error) in found.detail
+
+
+def test_a_distribution_without_its_module_is_broken() -> None:
+    error = ModuleNotFoundError("No module named 'click'", name="click")
+    assert doctor.examine("click>=8", only(click=error)).state == "broken"
+
+
+def test_a_version_too_old_is_a_fault() -> None:
+    found = doctor.examine("click>=999", only())
+    assert found.state == "old"
+    assert ">=999 is needed" in found.detail
+
+
+def test_every_extra_is_listed_with_the_command_that_completes_it() -> None:
+    core, extras = doctor.requirements()
+    assert any(text.startswith("numpy") for text in core)
+    assert {"cli", "plot", "service", "cuda", "experiments"} <= set(extras)
+    error = ModuleNotFoundError("No module named 'narwhals'", name="no_such")
+    package = doctor.Package(name="no_such", needs="", state="missing", detail=str(error))
+    extra = doctor.Extra(name="frames", packages=(package,))
+    assert (extra.missing, extra.remedy) == (("no_such",), "pip install 'fairshield[frames]'")
+    # Extras that are made of others have what those have.
+    assert set(extras["service"]) <= set(extras["postgres"])
+
+
+def test_requirements_of_other_machines_are_left_out() -> None:
+    texts = ["a; sys_platform == 'no-such'", "b; sys_platform != 'no-such'"]
+    texts.append("c; sys_platform == 'no-such' and extra == 'x'")
+    assert doctor.split(texts) == (["b"], {"x": []})
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Without importing everything there is."""
+    monkeypatch.setattr(
+        doctor,
+        "requirements",
+        lambda: (["numpy>=1.26"], {"cli": ["click>=8"], "odd": ["no-such-package>=3"]}),
+    )
+    return monkeypatch
+
+
+def test_a_healthy_installation_exits_with_0(quick: Any) -> None:
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "odd  not complete: pip install 'fairshield[odd]'" in result.stdout
+    assert "a policy was made, used and verified" in result.stdout
+    data = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    assert data["works"]
+    assert data["extras"][1]["packages"][0]["state"] == "missing"
+    assert data["cache"]["writable"]
+
+
+def test_a_broken_package_exits_with_1_and_is_named(quick: Any) -> None:
+    quick.setattr(doctor, "requirements", lambda: (["numpy>=999"], {}))
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "FAULT: numpy" in result.stdout
+
+
+def test_a_core_that_fails_exits_with_1(quick: Any) -> None:
+    def fails() -> str:
+        raise RuntimeError("no compiler")
+
+    quick.setattr(doctor, "_use", fails)
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "the self-check failed: RuntimeError: no compiler" in result.stdout
+
+
+def test_a_core_package_that_is_missing_is_a_fault(quick: Any) -> None:
+    quick.setattr(doctor, "requirements", lambda: (["no-such-package>=3"], {}))
+    assert doctor.checkup(only()).core[0].state == "ok"  # the importer knows everything
+    found = CliRunner().invoke(app, ["doctor"])
+    assert (found.exit_code, "no-such-package is missing" in found.stdout) == (1, True)
+
+
+def test_data_sets_are_looked_for_where_the_variable_says(
+    quick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = pytest.importorskip("fairshield_experiments.data.sources")
+    monkeypatch.setenv("FAIRSHIELD_DATA", str(tmp_path))
+    path = tmp_path / sources.GERMAN.path
+    path.parent.mkdir()
+    path.write_bytes(b"x" * sources.GERMAN.size)
+    found = doctor.checkup().data
+    assert found.folder == str(tmp_path)
+    assert found.present == ("german",)
+    assert set(found.absent) == {"adult", "bank", "compas"}
+    error = ModuleNotFoundError("No module named 'pandas'", name="pandas")
+    without = doctor.checkup(only(**{"fairshield_experiments.data.sources": error})).data
+    assert "fairshield[experiments]" in without.detail
