@@ -20,6 +20,8 @@ import numpy as np
 import fairshield as fs
 from benchmarks import cuda
 from benchmarks.experiments import reproduction, simulated_runs
+from benchmarks.frames import frames
+from benchmarks.groups import three_groups
 from benchmarks.long import exact_values, long_against_exact, long_anytime, long_windows
 from benchmarks.measure import (
     HERE,
@@ -218,7 +220,9 @@ SECTIONS = (
     cuda_device,
     artefact_size,
     decisions,
+    frames,
     verification,
+    three_groups,
     period_starts,
     exact_periodic,
     periodic_runs,

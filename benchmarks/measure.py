@@ -96,7 +96,7 @@ from fairshield.synthesis import solver
 def resident(field):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
-inputs = fs.InputModel.agnostic({{"a": 0.5, "b": 0.5}})
+inputs = fs.InputModel.agnostic(dict.fromkeys({groups}, 1 / len({groups})))
 # Load the compiled code first, that of the threads too: it is not the tables' memory.
 worth, solver._WORTH_A_THREAD = solver._WORTH_A_THREAD, 1
 fs.synthesize({prop}, inputs, horizon=20)
@@ -108,6 +108,6 @@ print(resident("VmHWM") - before)
 """
 
 
-def peak_megabytes(prop: str, horizon: int) -> float:
+def peak_megabytes(prop: str, horizon: int, groups: tuple[str, ...] = ("a", "b")) -> float:
     """Most resident memory a synthesis takes beyond what the process held before (Linux)."""
-    return float(in_new_process(PEAK.format(prop=prop, horizon=horizon)))
+    return float(in_new_process(PEAK.format(prop=prop, horizon=horizon, groups=groups)))

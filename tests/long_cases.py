@@ -112,7 +112,7 @@ def turn_tables(shield: fs.Shield) -> Request:
 def corner(shield: fs.Shield) -> Request:
     """The group for which fewer decisions are certified, proposed the one that is not."""
     look_up, t, at = shield.policy.reader.look_up, shield.decided, shield.gained
-    can = [look_up(t, *at, group)[:2] for group in (0, 1)]
+    can = [look_up(t, at, group)[:2] for group in (0, 1)]
     group = 0 if sum(can[0]) <= sum(can[1]) else 1
     can_reject, can_accept = can[group]
     forced = can_reject != can_accept

@@ -21,6 +21,7 @@ from fairshield.synthesis.problem import Problem, make_problem
 from fairshield.synthesis.reference import Position
 
 GROUPS = ("a", "b")
+THREE = ("a", "b", "c")
 
 
 # Properties of a user's own -----------------------------------------------------------------
@@ -135,22 +136,27 @@ CHANCES = (0.5, 0.25, 1.0, 0.0)
 
 
 @st.composite
-def input_models(draw: st.DrawFn, max_levels: int = 2, binned: bool = False) -> fs.InputModel:
+def input_models(
+    draw: st.DrawFn,
+    max_levels: int = 2,
+    binned: bool = False,
+    groups: tuple[str, ...] = GROUPS,
+) -> fs.InputModel:
     """One or several cost levels, impossible requests and groups, outcomes certain or not."""
     levels = sorted(draw(st.sets(st.sampled_from(LEVELS), min_size=1, max_size=max_levels)))
-    n = 4 * len(levels)
+    n = 2 * len(groups) * len(levels)
     weight = st.sampled_from([1, 1, 2, 3, 4, 0])
     weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)), float)
-    weights = weights.reshape(2, 2, len(levels))
+    weights = weights.reshape(len(groups), 2, len(levels))
     absent = draw(st.sampled_from([None] * 8 + [0, 1]))
     if absent is not None:
         weights[absent] = 0.0
     if not weights.any():
         weights[:] = 1.0
     probs = weights / weights.sum()
-    cells = list(product(GROUPS, (False, True), levels))
+    cells = list(product(groups, (False, True), levels))
     table = {cell: float(p) for cell, p in zip(cells, probs.reshape(-1), strict=True)}
-    model = fs.InputModel.from_table(table, outcomes=draw(_outcomes(tuple(levels))))
+    model = fs.InputModel.from_table(table, outcomes=draw(_outcomes(tuple(levels), groups)))
     if not binned or draw(st.booleans()):
         return model
     edges = [*levels[1:], np.inf]
@@ -159,14 +165,16 @@ def input_models(draw: st.DrawFn, max_levels: int = 2, binned: bool = False) -> 
 
 
 @st.composite
-def _outcomes(draw: st.DrawFn, levels: tuple[float, ...]) -> dict[Any, float]:
+def _outcomes(
+    draw: st.DrawFn, levels: tuple[float, ...], groups: tuple[str, ...]
+) -> dict[Any, float]:
     """P(outcome = 1) by group, by (group, proposed) or by (group, proposed, cost)."""
     keys = draw(
         st.sampled_from(
             [
-                list(GROUPS),
-                list(product(GROUPS, (False, True))),
-                list(product(GROUPS, (False, True), levels)),
+                list(groups),
+                list(product(groups, (False, True))),
+                list(product(groups, (False, True), levels)),
             ]
         )
     )
@@ -184,9 +192,11 @@ def finely_priced_models(draw: st.DrawFn) -> fs.InputModel:
     return fs.InputModel(GROUPS, levels, weights / weights.sum(), outcomes)
 
 
-def schedules(max_levels: int = 2) -> st.SearchStrategy[fs.InputSchedule]:
+def schedules(
+    max_levels: int = 2, groups: tuple[str, ...] = GROUPS
+) -> st.SearchStrategy[fs.InputSchedule]:
     """Input models that change after a step or a few."""
-    part = st.tuples(input_models(max_levels, binned=True), st.integers(1, 3))
+    part = st.tuples(input_models(max_levels, binned=True, groups=groups), st.integers(1, 3))
     return st.lists(part, min_size=1, max_size=3).map(fs.InputSchedule)
 
 
@@ -230,11 +240,11 @@ class Spec(NamedTuple):
 
 
 @st.composite
-def starts(draw: st.DrawFn, most: int = 5) -> fs.Counts:
+def starts(draw: st.DrawFn, most: int = 5, groups: tuple[str, ...] = GROUPS) -> fs.Counts:
     """Counters before the window; often none."""
     if draw(st.booleans()):
-        return fs.Counts.zero(GROUPS)
-    seen = {g: draw(st.integers(0, most)) for g in GROUPS}
+        return fs.Counts.zero(groups)
+    seen = {g: draw(st.integers(0, most)) for g in groups}
     return fs.Counts({g: (n, draw(st.integers(0, n))) for g, n in seen.items()})
 
 
@@ -272,6 +282,7 @@ def specs(
     checkpointed: bool | None = None,
     from_start: bool = True,
     models: st.SearchStrategy[Any] | None = None,
+    groups: tuple[str, ...] = GROUPS,
 ) -> Spec:
     """Everything :func:`fairshield.synthesize` can be asked for.
 
@@ -279,16 +290,16 @@ def specs(
     """
     horizon = draw(st.integers(*horizons))
     if models is None:
-        models = input_models(max_levels, binned=True)
+        models = input_models(max_levels, binned=True, groups=groups)
         if scheduled:
-            models = models | schedules(max_levels)
+            models = models | schedules(max_levels, groups)
     if checkpointed is None:
         checkpointed = draw(st.booleans())
     return Spec(
         draw(props),
         draw(models),
         horizon,
-        draw(starts()) if from_start else fs.Counts.zero(GROUPS),
+        draw(starts(groups=groups)) if from_start else fs.Counts.zero(groups),
         draw(_checkpoints(horizon)) if checkpointed else (),
     )
 

@@ -48,6 +48,9 @@ from fairshield.verify import verify as verify
 if TYPE_CHECKING:
     from fairshield.client import AsyncClient as AsyncClient
     from fairshield.client import Client as Client
+    from fairshield.frames import audit_frame as audit_frame
+    from fairshield.frames import shield_batches as shield_batches
+    from fairshield.frames import shield_frame as shield_frame
     from fairshield.monitor import Alarm as Alarm
     from fairshield.monitor import Monitor as Monitor
     from fairshield.monitor import MonitorReport as MonitorReport
@@ -61,17 +64,22 @@ if TYPE_CHECKING:
     from fairshield.periodic import PerpetualShield as PerpetualShield
     from fairshield.periodic import StaticBoundedShield as StaticBoundedShield
     from fairshield.periodic import StaticFairShield as StaticFairShield
+    from fairshield.sklearn import ShieldedClassifier as ShieldedClassifier
     from fairshield.stream import Answers as Answers
     from fairshield.stream import Stream as Stream
+    from fairshield.windows import ShieldReport as ShieldReport
 
 _LAZY = {
     name: f"fairshield.{module}"
     for module, names in {
         "client": "AsyncClient Client",
+        "frames": "audit_frame shield_batches shield_frame",
         "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PeriodicShield "
         "PeriodicState PerpetualShield StaticBoundedShield StaticFairShield",
+        "sklearn": "ShieldedClassifier",
         "stream": "Answers Stream",
+        "windows": "ShieldReport",
     }.items()
     for name in names.split()
 }

@@ -7,7 +7,7 @@ outcome for equal opportunity); this module only counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,7 +16,25 @@ from fairshield.errors import InvalidValueError, UnknownGroupError
 Group = str | int | bool
 """A group is named by the user; names travel through JSON, so they are strings or integers."""
 
+At = tuple[int, ...]
+"""Counters since the start of a window, group after group: ``n_a, k_a, n_b, k_b, …``."""
+
 N = TypeVar("N")
+
+
+def after(at: At, group: int, accepted: bool) -> At:
+    """Counters after one more relevant person.
+
+    >>> after((3, 1, 2, 2), 1, True)
+    (3, 1, 3, 3)
+    """
+    if len(at) == 4:  # written out: it is every decision's time
+        n_a, k_a, n_b, k_b = at
+        if group:
+            return n_a, k_a, n_b + 1, k_b + accepted
+        return n_a + 1, k_a + accepted, n_b, k_b
+    i = 2 * group
+    return (*at[:i], at[i] + 1, at[i + 1] + accepted, *at[i + 2 :])
 
 
 class GroupCount(NamedTuple, Generic[N]):
@@ -68,16 +86,18 @@ class Counts(Mapping[Group, GroupCount[int]]):
         seen, taken = self[group]
         return Counts({**self._by_group, group: (seen + 1, taken + bool(accepted))})
 
-    def plus(self, gained: tuple[int, ...]) -> Counts:
-        """Counters of two groups after more people: ``n_a, k_a, n_b, k_b``.
+    def plus(self, gained: At) -> Counts:
+        """Counters after more people: ``n_a, k_a, n_b, k_b, …`` in the order of the groups.
 
         >>> Counts({"a": (10, 8), "b": (20, 14)}).plus((1, 1, 2, 0))
         Counts({'a': (11, 9), 'b': (22, 14)})
         """
-        n_a, k_a, n_b, k_b = gained
-        (a, of_a), (b, of_b) = self._by_group.items()
+        more = zip(gained[::2], gained[1::2], strict=True)
         return Counts(
-            {a: (of_a.seen + n_a, of_a.accepted + k_a), b: (of_b.seen + n_b, of_b.accepted + k_b)}
+            {
+                group: (count.seen + n, count.accepted + k)
+                for (group, count), (n, k) in zip(self._by_group.items(), more, strict=True)
+            }
         )
 
 
@@ -85,6 +105,16 @@ def unknown_group(group: object, known: tuple[Group, ...]) -> UnknownGroupError:
     """The error for a group nobody declared, listing those that were."""
     names = ", ".join(repr(g) for g in known)
     return UnknownGroupError(f"unknown group {group!r}: this policy knows {names}")
+
+
+def in_words(names: Iterable[object]) -> str:
+    """Names in a sentence.
+
+    >>> in_words("ab"), in_words("abc")
+    ('a and b', 'a, b and c')
+    """
+    *first, last = map(str, names)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def group_name(value: Any) -> Group:

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.codes import accepts
 from fairshield.compiler import jit
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
+from fairshield.many import ManyPolicy
+from fairshield.many import kernels as many
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, accepts, look_up, tables
+from fairshield.runtime.compiled import PolicyTables, look_up, many_tables, tables
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +34,7 @@ class Evaluation:
     cost_by_position
         ``(horizon,)``: expected cost of each decision.
     overruled
-        ``(horizon, 2)``: probability that the decision at this position overrules somebody of
+        ``(horizon, G)``: probability that the decision at this position overrules somebody of
         this group.
     """
 
@@ -58,7 +61,15 @@ def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -
     relevant = table.relevance(policy.prop.relevant_outcome)
     levels = np.searchsorted(policy.edges, table.levels, side="left")
     cost = np.zeros(policy.horizon)
-    overruled = np.zeros((policy.horizon, 2))
+    overruled = np.zeros((policy.horizon, len(policy.groups)))
+    if isinstance(policy, ManyPolicy):
+        layers = np.zeros((2, policy.layout.states_of(policy.horizon)))
+        _push_forward_many(
+            many_tables(policy), policy.horizon, table.probs, relevant, table.levels, levels,
+            cost, overruled, layers, np.zeros(policy.layout.kinds, np.int64),
+            np.zeros(2 * len(policy.groups), np.int64),
+        )  # fmt: skip
+        return Evaluation(cost, overruled)
     _push_forward(
         tables(policy), policy.horizon, _block_starts(policy.layout), table.probs, relevant,
         table.levels, levels, cost, overruled,
@@ -111,7 +122,7 @@ def _push_forward(
                             for r in range(2):
                                 for c in range(len(costs)):
                                     p = mass * probs[i, g, r, c]
-                                    taken = accepts(tables, code, t, g, r == 1, levels[c])
+                                    taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
                                     if taken != (r == 1):
                                         cost[t] += p * costs[c]
                                         overruled[t, g] += p
@@ -120,3 +131,45 @@ def _push_forward(
                                     if z < 1.0:
                                         after[row + k_b] += p * (1.0 - z)
         here, after = after, here
+
+
+@jit()
+def _push_forward_many(
+    tables: many.ManyTables, horizon: int, probs: Floats, relevant: Floats, costs: Floats,
+    levels: Any, cost: Floats, overruled: Floats, layers: Floats, sums: Any, at: Any,
+) -> None:  # fmt: skip
+    """:func:`_push_forward` for several groups, states in the order of their numbers."""
+    terms, labelled = tables.terms, tables.labelled
+    layers[0, 0] = 1.0
+    for t in range(horizon):
+        i = t if len(probs) > 1 else 0
+        here, after = layers[t % 2], layers[1 - t % 2]
+        sums[:] = 0
+        sums[-1] = t
+        kinds = len(sums)
+        for state in range(terms[kinds, t + 1] - terms[kinds, t]):
+            mass = here[state]
+            if mass > 0.0:
+                here[state] = 0.0
+                many.counters_of(sums, at)
+                for g in range(probs.shape[1]):
+                    code = many.look_up(tables, t, at, g)
+                    at[2 * g] += 1
+                    reject = many.place(terms, labelled, t + 1, at) - terms[kinds, t + 1]
+                    at[2 * g + 1] += 1
+                    accept = many.place(terms, labelled, t + 1, at) - terms[kinds, t + 1]
+                    at[2 * g] -= 1
+                    at[2 * g + 1] -= 1
+                    for r in range(2):
+                        for c in range(len(costs)):
+                            p = mass * probs[i, g, r, c]
+                            taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
+                            if taken != (r == 1):
+                                cost[t] += p * costs[c]
+                                overruled[t, g] += p
+                            z = relevant[i, g, r, c]
+                            after[accept if taken else reject] += p * z
+                            if z < 1.0:
+                                # The same place in the next layer.
+                                after[state] += p * (1.0 - z)
+            many.go_on(sums, 0)

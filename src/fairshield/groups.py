@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -111,6 +111,52 @@ def stranger(name: Any) -> Group:
     return group_name(name)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Coded:
+    """A column of groups, dictionary-encoded: distinct names, and each person's place among them.
+
+    >>> coded = Coded.of(["f", "m", "f"])
+    >>> coded.names, coded.codes.tolist(), coded[1:].tolist()
+    (('f', 'm'), [0, 1, 0], ['m', 'f'])
+    """
+
+    names: tuple[Any, ...]
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Coded:
+        """Names in order of appearance."""
+        places: dict[Any, int] = {}
+        codes = [places.setdefault(value, len(places)) for value in values]
+        return cls(tuple(places), np.array(codes, np.intp))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, here: slice | NDArray[Any]) -> Coded:
+        return Coded(self.names, self.codes[here])
+
+    def among(self, known: tuple[Group, ...]) -> NDArray[np.int8]:
+        """The place of each person's group in ``known``; -1 where it is none of them."""
+        places = [known.index(name) if name in known else -1 for name in self.names]
+        found: NDArray[np.int8] = np.array(places, np.int8)[self.codes]
+        return found
+
+    def used(self) -> list[int]:
+        """The codes that occur."""
+        seen = np.bincount(self.codes, minlength=len(self.names)).tolist()
+        return [code for code, people in enumerate(seen) if people]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        names = np.empty(len(self.names), dtype=object)
+        names[:] = self.names
+        return np.asarray(names[self.codes], dtype)
+
+    def tolist(self) -> list[Any]:
+        """Everybody's name."""
+        return [self.names[code] for code in self.codes.tolist()]
+
+
 def intersection(*columns: Any, separator: str = CROSS) -> NDArray[Any]:
     """Intersectional groups: one name per person from several sensitive columns.
 
@@ -127,25 +173,40 @@ def intersection(*columns: Any, separator: str = CROSS) -> NDArray[Any]:
     >>> intersection(["f", "m", "f"], ["old", "old", "young"]).tolist()
     ['f × old', 'm × old', 'f × young']
     """
-    parts = [_named(part, i) for i, part in enumerate(_columns(columns))]
-    lengths = {len(codes) for _, codes in parts}
+    parts = [Coded.of(_values(part, i)) for i, part in enumerate(_columns(columns))]
+    return np.asarray(cross(parts, separator))
+
+
+def cross(parts: Sequence[Coded], separator: str = CROSS) -> Coded:
+    """:func:`intersection` of columns that are encoded."""
+    texts = [_as_text(part) for part in parts]
+    lengths = {len(text) for text in texts}
     if len(lengths) != 1:
         raise InvalidValueError(
             f"columns of lengths {sorted(lengths)} have no intersection: one entry per person in "
             "each"
         )
-    for names, _ in parts:
-        for name in names:
-            if len(parts) > 1 and separator in name:
+    for text in texts:
+        for name in text.names:
+            if len(texts) > 1 and separator in name:
                 raise InvalidValueError(
                     f"the name {name!r} contains the separator {separator!r}, so that "
                     "intersections could not be told apart: choose another with separator="
                 )
-    names, codes = parts[0]
-    for more, others in parts[1:]:
-        used, codes = np.unique(codes * len(more) + others, return_inverse=True)
-        names = [f"{names[c // len(more)]}{separator}{more[c % len(more)]}" for c in used.tolist()]
-    return np.array(names, dtype=object)[codes] if names else np.empty(0, dtype=object)
+    names, codes = texts[0].names, texts[0].codes
+    for text in texts[1:]:
+        more = text.names
+        pairs = codes * len(more) + text.codes
+        # Numbering the pairs that occur keeps the numbers small, however many columns there are.
+        used = np.flatnonzero(np.bincount(pairs, minlength=1))
+        places = np.zeros(len(names) * len(more), np.intp)
+        places[used] = np.arange(len(used))
+        codes = places[pairs]
+        names = tuple(
+            f"{names[pair // len(more)]}{separator}{more[pair % len(more)]}"
+            for pair in used.tolist()
+        )
+    return Coded(names, codes)
 
 
 def _columns(given: tuple[Any, ...]) -> list[Any]:
@@ -153,7 +214,17 @@ def _columns(given: tuple[Any, ...]) -> list[Any]:
         if not given:
             raise InvalidValueError("no columns to intersect: give at least one")
         return list(given)
-    (table,) = given
+    return columns_of(given[0])
+
+
+def groups_of(sensitive_features: Any) -> NDArray[Any]:
+    """One name per person: of a single column as it is, of several that of the intersection."""
+    columns = columns_of(sensitive_features)
+    return np.asarray(columns[0]) if len(columns) == 1 else intersection(*columns)
+
+
+def columns_of(table: Any) -> list[Any]:
+    """The columns of a data frame, a mapping or a two-dimensional array; or the one there is."""
     if isinstance(table, Mapping):
         return list(table.values())
     if hasattr(table, "columns") and hasattr(table, "__getitem__"):
@@ -164,14 +235,18 @@ def _columns(given: tuple[Any, ...]) -> list[Any]:
     return list(array.T) if array.ndim == 2 else [array]
 
 
-def _named(column: Any, i: int) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct values of a column as text, and the number of each person's."""
+def _values(column: Any, i: int) -> list[Any]:
     array = np.asarray(column)
     if array.ndim != 1:
         raise InvalidValueError(f"columns[{i}] must be one-dimensional, got shape {array.shape}")
-    values: dict[Any, int] = {}
-    rows = [values.setdefault(value, len(values)) for value in array.tolist()]
-    names: dict[str, int] = {}
-    # Values that read alike, 1 and "1" or two NaNs, are one name.
-    number = [names.setdefault(str(stranger(value)), len(names)) for value in values]
-    return list(names), np.array(number, np.int64)[np.array(rows, np.intp)]
+    values: list[Any] = array.tolist()
+    return values
+
+
+def _as_text(column: Coded) -> Coded:
+    """Names that occur, as text; values that read alike, 1 and "1" or two NaNs, are one name."""
+    places: dict[str, int] = {}
+    number = np.zeros(len(column.names), np.intp)
+    for code in column.used():
+        number[code] = places.setdefault(str(stranger(column.names[code])), len(places))
+    return Coded(tuple(places), number[column.codes])

@@ -134,7 +134,7 @@ def plot_running_bias(
         figure = Figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * len(comparisons)))
         for i, comparison in enumerate(comparisons):
             _draw_row(figure, comparison, len(comparisons) - 1 - i, len(comparisons), drawn)
-        _save_small(figure, path, dpi)
+        save_small(figure, path, dpi)
 
 
 def _draw_row(figure: Any, row: Comparison, i: int, rows: int, drawn: int) -> None:
@@ -232,7 +232,7 @@ def _draw_interventions(axes: Any, row: Comparison) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _save_small(figure: Any, path: Path, dpi: int) -> None:
+def save_small(figure: Any, path: Path, dpi: int) -> None:
     """As PNG with a palette: a third of the size, and no difference to see."""
     from PIL import Image
 
@@ -269,7 +269,7 @@ def plot_periods(comparison: PeriodicComparison, path: Path, *, dpi: int = 140) 
         f"{comparison.runs:,} runs of {comparison.periods} periods",
         size=13, color=INK,
     )  # fmt: skip
-    _save_small(figure, path, dpi)
+    save_small(figure, path, dpi)
 
 
 def _draw_shares(axes: Any, rows: Sequence[Row], colours: dict[str, str]) -> None:
@@ -365,12 +365,11 @@ def plot_pareto(found: Pareto, path: Path, *, dpi: int = 140) -> None:
         axes.grid(axis="y", color="#E6E6E6", lw=0.8)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=9, loc="upper right")
-    a, b = found.groups
-    title = (
-        f"{found.kind.replace('-', ' ').capitalize()} between {a} and {b}: what each bound costs"
-    )
+    *most, last = map(str, found.groups)
+    name = found.kind.replace("-", " ").capitalize()
+    title = f"{name} between {', '.join(most)} and {last}: what each bound costs"
     figure.text(0.012, 0.94, title, size=13.5, weight="bold", color=INK)
-    _save_small(figure, path, dpi)
+    save_small(figure, path, dpi)
 
 
 def _knee(knee: Trade) -> str:

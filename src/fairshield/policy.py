@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.artifact import read_artifact, write_artifact
-from fairshield.counts import Counts, Group, GroupCount, is_whole
+from fairshield.counts import At, Counts, Group, GroupCount, in_words, is_whole
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout, layout_of
@@ -58,6 +58,8 @@ class Policy:
 
     method: ClassVar[Literal["exact", "long"]] = "exact"
     """``exact``: a table of all decisions; ``long``: see :mod:`fairshield.long`."""
+    stored_as: ClassVar[str] = "exact"
+    """The kind in files: that of the method, or ``many`` for a table of three groups or more."""
     _methods: ClassVar[dict[str, type[Policy]]] = {}
 
     prop: Property
@@ -80,7 +82,7 @@ class Policy:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Policy._methods[cls.method] = cls
+        Policy._methods[cls.stored_as] = cls
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out from the fields is worked out again, and some of it holds locks.
@@ -88,7 +90,7 @@ class Policy:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The two group names; the first is the paper's group a."""
+        """The names of the groups; the first is the paper's group a."""
         return self.inputs.groups
 
     @property
@@ -123,13 +125,12 @@ class Policy:
         """Size of the decision tables."""
         return self.rows.nbytes + (0 if self.salvage is None else self.salvage.nbytes)
 
-    def start_counts(self) -> tuple[GroupCount[int], GroupCount[int]]:
-        """Counters before the first decision."""
-        a, b = self.groups
-        return self.start[a], self.start[b]
+    def start_counts(self) -> tuple[GroupCount[int], ...]:
+        """Counters before the first decision, in the order of the groups."""
+        return tuple(self.start[group] for group in self.groups)
 
-    def since_start(self, counts: Counts) -> tuple[int, int, int, int]:
-        """``(n_a, k_a, n_b, k_b)`` since the start of the window."""
+    def since_start(self, counts: Counts) -> At:
+        """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""
         gained = []
         for group in self.groups:
             now, then = counts[group], self.start[group]
@@ -140,26 +141,25 @@ class Policy:
                     f"continue the policy's start of {then.accepted} of {then.seen}"
                 )
             gained += [seen, accepted]
-        n_a, k_a, n_b, k_b = gained
-        return n_a, k_a, n_b, k_b
+        return tuple(gained)
 
-    def position(self, counts: Counts, decided: int) -> tuple[int, int, int, int]:
+    def position(self, counts: Counts, decided: int) -> At:
         """:meth:`since_start`, checked to be what ``decided`` decisions can lead to."""
-        n_a, k_a, n_b, k_b = self.since_start(counts)
-        seen = n_a + n_b
+        at = self.since_start(counts)
+        seen = sum(at[::2])
         fits = is_whole(decided) and (seen <= decided if self.labelled else seen == decided)
         if not fits or decided > self.horizon:
             raise InvalidValueError(
                 f"{seen} people counted since the start do not fit {decided!r} decisions of a "
                 f"window of {self.horizon}"
             )
-        return n_a, k_a, n_b, k_b
+        return at
 
     def guarantees(self, counts: Counts, decided: int) -> bool:
         """Whether fairness is still guaranteed after ``decided`` decisions with these counters."""
-        return self.reader.feasible(decided, *self.position(counts, decided))
+        return self.reader.feasible(decided, self.position(counts, decided))
 
-    def planned(self, t: int, at: tuple[int, int, int, int]) -> int:
+    def planned(self, t: int, at: At) -> int:
         """How many decisions, from the counters after ``t``, can be looked up at once."""
         return self.horizon - t
 
@@ -219,8 +219,8 @@ class Policy:
     def from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
         """The policy that :meth:`to_artifact` described, its tables checked."""
         prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
-        terminal, method = data["terminal"], data.get("method", Policy.method)
-        made = ({Policy.method: Policy} | Policy._methods).get(method)
+        terminal, method = data["terminal"], data.get("method", Policy.stored_as)
+        made = ({Policy.stored_as: Policy} | Policy._methods).get(method)
         if made is None:
             raise ArtifactError(
                 f"not a policy: unknown method {method!r}, perhaps of a later version"
@@ -246,8 +246,8 @@ class Policy:
 
     def __str__(self) -> str:
         return (
-            f"{self.prop} over {self.horizon} decisions, groups {self.groups[0]} and "
-            f"{self.groups[1]}, expected cost {self.expected_cost:.6g}"
+            f"{self.prop} over {self.horizon} decisions, groups {in_words(self.groups)}, "
+            f"expected cost {self.expected_cost:.6g}"
             + (f", violated with probability {self.risk:.6g}" if self.risk else "")
             + ("" if self.method == Policy.method else f", {self.method} method")
         )

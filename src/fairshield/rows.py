@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.counts import At, after
 from fairshield.layout import Layout
 
 Array = NDArray[Any]
@@ -73,6 +74,12 @@ class RowTable:
         return int(sum(a.nbytes for a in arrays))
 
 
+def no_rows() -> RowTable:
+    """The table of a policy that has none."""
+    none = np.empty(0, np.int64)
+    return RowTable(np.empty((0, 2), np.uint8), none, none, np.empty(0, np.int8))
+
+
 def code_type(n_levels: int) -> type[np.signedinteger[Any]]:
     """The smallest type for codes up to ``n_levels`` of either sign, and one value to spare."""
     types: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
@@ -94,85 +101,81 @@ class RowReader:
         self._codes = table.dense_codes.data
         self._dead = int(np.iinfo(table.dense_codes.dtype).min)
 
-    def look_up(
-        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
-    ) -> tuple[bool, bool, int]:
+    def look_up(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
         """Whether rejecting and whether accepting keeps fairness guaranteed, and the code.
 
         The successors share a row (long group) or stand in neighbouring rows (short group).  The
         common case, everybody relevant and regular rows that all run along the same group, is
         written out: it is every decision's time.
         """
+        n_a, k_a, n_b, k_b = at
         if not self._fast or n_a == n_b + group:
-            return self._look_up_any(t, n_a, k_a, n_b, k_b, group)
+            return self._look_up_any(t, at, group)
         # Rows along b are counted from the first of their layer, rows along a from its end.
         if n_a <= n_b:
             k, is_long = k_b, group
             inside = n_a * (n_a + 1) // 2 + k_a
-            at, then, across = self._starts[t] + inside, self._starts[t + 1] + inside, n_a + 1
+            here, then, across = self._starts[t] + inside, self._starts[t + 1] + inside, n_a + 1
         else:
             k, is_long = k_a, not group
             inside = k_b - (n_b + 1) * (n_b + 2) // 2
-            at, then, across = self._starts[t + 1] + inside, self._starts[t + 2] + inside, -n_b - 2
-        at, then = CUTS_WIDTH * at, CUTS_WIDTH * then
+            here, then = self._starts[t + 1] + inside, self._starts[t + 2] + inside
+            across = -n_b - 2
+        here, then = CUTS_WIDTH * here, CUTS_WIDTH * then
         if is_long:
             after, k_after = then, k + 1
         else:
             then += CUTS_WIDTH * across
             after, k_after = then + CUTS_WIDTH, k
         cuts, mark = self._cuts, self._mark
-        if cuts[at + 2] == mark or cuts[then + 2] == mark or cuts[after + 2] == mark:
-            return self._look_up_any(t, n_a, k_a, n_b, k_b, group)
+        if cuts[here + 2] == mark or cuts[then + 2] == mark or cuts[after + 2] == mark:
+            return self._look_up_any(t, at, group)
         can_reject = cuts[then] <= k < cuts[then + 1]
         can_accept = cuts[after] <= k_after < cuts[after + 1]
-        if not cuts[at] <= k < cuts[at + 1]:
+        if not cuts[here] <= k < cuts[here + 1]:
             code = 0
         elif is_long:
-            code = -1 if k < cuts[at + 4] else 1 if k >= cuts[at + 5] else 0
+            code = -1 if k < cuts[here + 4] else 1 if k >= cuts[here + 5] else 0
         else:
-            code = 1 if k < cuts[at + 2] else -1 if k >= cuts[at + 3] else 0
+            code = 1 if k < cuts[here + 2] else -1 if k >= cuts[here + 3] else 0
         return can_reject, can_accept, code
 
-    def _look_up_any(
-        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
-    ) -> tuple[bool, bool, int]:
-        in_a, in_b = 1 - group, group
-        can_reject = self.feasible(t + 1, n_a + in_a, k_a, n_b + in_b, k_b)
-        can_accept = self.feasible(t + 1, n_a + in_a, k_a + in_a, n_b + in_b, k_b + in_b)
-        return can_reject, can_accept, self.code(t, n_a, k_a, n_b, k_b, group)
+    def _look_up_any(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
+        can_reject, can_accept = (self.feasible(t + 1, after(at, group, y)) for y in (False, True))
+        return can_reject, can_accept, self.code(t, at, group)
 
-    def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    def feasible(self, t: int, at: At) -> bool:
         """Whether fairness can be guaranteed from this state, whatever comes."""
-        row, k = self._layout.place(t, n_a, k_a, n_b, k_b)
-        at = row * self._width
-        lo = self._cuts[at]
-        if not lo <= k < self._cuts[at + 1]:
+        row, k = self._layout.place(t, *at)
+        here = row * self._width
+        lo = self._cuts[here]
+        if not lo <= k < self._cuts[here + 1]:
             return False
-        if self._mark >= 0 and self._cuts[at + 2] != self._mark:
+        if self._mark >= 0 and self._cuts[here + 2] != self._mark:
             return True
         start = self._dense_start(row)
         return start is None or self._codes[start + k - lo] != self._dead
 
-    def stays(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    def stays(self, t: int, at: At) -> bool:
         """Whether it still can be if the next decision leaves the counters as they are."""
-        return self.feasible(t + 1, n_a, k_a, n_b, k_b)
+        return self.feasible(t + 1, at)
 
-    def code(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+    def code(self, t: int, at: At, group: int) -> int:
         """Cost levels worth overruling: ``+`` accepts, ``-`` rejects; 0 if not feasible."""
-        row, k = self._layout.place(t, n_a, k_a, n_b, k_b)
-        at = row * self._width
+        row, k = self._layout.place(t, *at)
+        here = row * self._width
         cuts = self._cuts
-        if not cuts[at] <= k < cuts[at + 1]:
+        if not cuts[here] <= k < cuts[here + 1]:
             return 0
-        is_long = group == (n_a <= n_b)
-        if self._mark >= 0 and cuts[at + 2] != self._mark:
+        is_long = group == (at[0] <= at[2])
+        if self._mark >= 0 and cuts[here + 2] != self._mark:
             if is_long:
-                return -1 if k < cuts[at + 4] else 1 if k >= cuts[at + 5] else 0
-            return 1 if k < cuts[at + 2] else -1 if k >= cuts[at + 3] else 0
+                return -1 if k < cuts[here + 4] else 1 if k >= cuts[here + 5] else 0
+            return 1 if k < cuts[here + 2] else -1 if k >= cuts[here + 3] else 0
         start = self._dense_start(row)
         if start is None:
             return 0
-        lo, hi = cuts[at], cuts[at + 1]
+        lo, hi = cuts[here], cuts[here + 1]
         code = int(self._codes[start + k - lo + (hi - lo if is_long else 0)])
         return 0 if code == self._dead else code
 
@@ -194,8 +197,8 @@ class SalvagingReader(RowReader):
         self._salvage = RowReader(layout, salvage)
         self._fast = False
 
-    def code(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> int:
+    def code(self, t: int, at: At, group: int) -> int:
         """As for :class:`RowReader`; that of the salvage table if not feasible."""
-        if self.feasible(t, n_a, k_a, n_b, k_b):
-            return super().code(t, n_a, k_a, n_b, k_b, group)
-        return self._salvage.code(t, n_a, k_a, n_b, k_b, group)
+        if self.feasible(t, at):
+            return super().code(t, at, group)
+        return self._salvage.code(t, at, group)

@@ -13,13 +13,16 @@ from fairshield.counts import GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long import LongPolicy
+from fairshield.many import ManyPolicy
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, Requests, decide_batch, tables, verdict
+from fairshield.runtime.compiled import PolicyTables, Requests, decide_batches, tables, verdict
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _WINDOWS_AT_ONCE, _DECISIONS_AT_ONCE = 4096, 1 << 22
+_BATCH = 1 << 18
+"""Decisions of which the counters after each are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +38,9 @@ class Simulation:
     bias, bias_unshielded
         ``(windows,)``: at the horizon.
     overruled_at
-        ``(horizon, 2)``: people overruled by position in the window and group.
+        ``(horizon, G)``: people overruled by position in the window and group.
     counters, counters_unshielded
-        ``(kept windows, horizon + 1, 4)``: running ``n_a, k_a, n_b, k_b``, start included.
+        ``(kept windows, horizon + 1, 2 G)``: running ``n_a, k_a, n_b, k_b, …``, start included.
     """
 
     costs: Floats
@@ -100,14 +103,17 @@ def simulate(
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
-    simulate_some = _simulate_long if isinstance(policy, LongPolicy) else _simulate_tables
+    simulate_some = _simulate_tables
+    if isinstance(policy, (LongPolicy, ManyPolicy)):
+        simulate_some = _simulate_batches
     draw = _Sampler(policy, inputs)
     horizon, stops = policy.horizon, np.array(policy.due)
     costs, overruled = np.zeros(n_windows), np.zeros(n_windows, np.int64)
-    ends = np.zeros((2, n_windows, len(stops), 4), np.int64)
-    at = np.zeros((horizon, 2), np.int64)
+    width = 2 * len(policy.groups)
+    ends = np.zeros((2, n_windows, len(stops), width), np.int64)
+    at = np.zeros((horizon, len(policy.groups)), np.int64)
     keep = min(keep, n_windows)
-    paths = np.zeros((2, keep, horizon + 1, 4), np.int64)
+    paths = np.zeros((2, keep, horizon + 1, width), np.int64)
     at_once = max(min(_WINDOWS_AT_ONCE, _DECISIONS_AT_ONCE // horizon), 1)
     for first in range(0, n_windows, at_once):
         last = min(first + at_once, n_windows)
@@ -133,25 +139,38 @@ def _simulate_tables(
     )  # fmt: skip
 
 
-def _simulate_long(
+def _simulate_batches(
     policy: Policy, draw: _Sampler, requests: Floats, outcomes: Floats, stops: Ints, paid: Floats,
     overruled: Ints, ends: Ints, overruled_at: Ints, paths: Ints,
 ) -> None:  # fmt: skip
-    """Window by window, each with its own endgame."""
-    for window, drawn in enumerate(requests):
-        groups, proposed, level, chance = draw.table.draw(drawn, policy.prop.relevant_outcome)
-        relevant = outcomes[window] < chance if policy.labelled else np.ones(len(drawn), bool)
-        levels, costs = draw.levels[level].astype(np.int32), draw.costs[level]
-        asked = Requests(groups, proposed, levels, costs, relevant)
-        accepted, _ = decide_batch(policy, 0, (0, 0, 0, 0), asked)
-        differ = accepted != proposed
-        paid[window], overruled[window] = costs[differ].sum(), differ.sum()
-        np.add.at(overruled_at, (np.flatnonzero(differ), groups[differ]), 1)
-        for i, final in enumerate((accepted, proposed)):
-            counters = asked.gained(final)
-            ends[i, window] = counters[stops]
-            if window < paths.shape[1]:
-                paths[i, window] = counters
+    """Some windows at a time, as requests; each of a long policy has its own endgame."""
+    few = max(_BATCH // policy.horizon, 1)
+    for first in range(0, len(requests), few):
+        part = slice(first, first + few)
+        _simulate_batch(
+            policy, draw, requests[part], outcomes[part], stops, paid[part], overruled[part],
+            ends[:, part], overruled_at, paths[:, part],
+        )  # fmt: skip
+
+
+def _simulate_batch(
+    policy: Policy, draw: _Sampler, requests: Floats, outcomes: Floats, stops: Ints, paid: Floats,
+    overruled: Ints, ends: Ints, overruled_at: Ints, paths: Ints,
+) -> None:  # fmt: skip
+    groups, proposed, level, chance = draw.table.draw(requests, policy.prop.relevant_outcome)
+    relevant = outcomes < chance if policy.labelled else np.ones(requests.shape, bool)
+    levels, costs = draw.levels[level].astype(np.int32), draw.costs[level]
+    asked = Requests(groups, proposed, levels, costs, relevant)
+    nobody = (0, 0) * len(policy.groups)
+    accepted, _ = decide_batches(policy, 0, nobody, asked)
+    differ = accepted != proposed
+    paid[:], overruled[:] = np.where(differ, costs, 0.0).sum(axis=1), differ.sum(axis=1)
+    for g in range(len(policy.groups)):
+        overruled_at[:, g] += (differ & (groups == g)).sum(axis=0)
+    for i, final in enumerate((accepted, proposed)):
+        counters = asked.gained(final, len(policy.groups))
+        ends[i] = counters[:, stops]
+        paths[i] = counters[: paths.shape[1]]
 
 
 class _Sampler:
@@ -167,12 +186,11 @@ class _Sampler:
         self.relevant = relevant.reshape(steps, -1)
 
 
-def _counters(policy: Policy, gained: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
-    a, b = policy.start_counts()
-    return (
-        GroupCount(gained[..., 0] + a.seen, gained[..., 1] + a.accepted),
-        GroupCount(gained[..., 2] + b.seen, gained[..., 3] + b.accepted),
-    )
+def _counters(policy: Policy, gained: Ints) -> list[GroupCount[Any]]:
+    return [
+        GroupCount(gained[..., 2 * g] + of.seen, gained[..., 2 * g + 1] + of.accepted)
+        for g, of in enumerate(policy.start_counts())
+    ]
 
 
 def _fair(policy: Policy, ends: Ints) -> NDArray[np.bool_]:
@@ -181,7 +199,7 @@ def _fair(policy: Policy, ends: Ints) -> NDArray[np.bool_]:
 
 
 def _bias(policy: Policy, gained: Ints) -> Floats:
-    return np.asarray(policy.prop.bias(*_counters(policy, gained)), dtype=np.float64)
+    return policy.prop.bias_array(*_counters(policy, gained))
 
 
 @jit()

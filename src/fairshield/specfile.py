@@ -215,7 +215,7 @@ def parse_counts(counts: Mapping[Any, Any], groups: tuple[Group, ...], key: str)
     for group in groups:
         if group not in table:
             raise InvalidValueError(
-                f"{key} says nothing about group {str(group)!r}: give both groups their people "
+                f"{key} says nothing about group {str(group)!r}: give every group its people "
                 "seen and accepted, 0 and 0 if there are none"
             )
     return Counts(table)

@@ -8,7 +8,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +17,57 @@ from numpy.typing import ArrayLike, NDArray
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.errors import InvalidValueError
 from fairshield.explain import Explanation, explain
-from fairshield.groups import Unseen, stranger
-from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.groups import Coded, Unseen, stranger
+from fairshield.inputs.columns import costs_of, flags, group_column
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
-from fairshield.records import Flag, as_cost, as_flag
+from fairshield.records import Flag, Record, as_cost, as_flag
 from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Property
 
 AnyPolicy = Policy | PeriodicPolicy
 AnyShield = Shield | PeriodicShield
+
+
+class Request(NamedTuple):
+    """What is asked about one person; ``outcome`` is ``None`` where it is not known, or needless.
+
+    >>> Request.of({"group": "a", "proposed": True, "name": "Ada"})
+    Request(group='a', proposed=True, cost=1.0, outcome=None)
+    >>> Request.of(("a", True, 0.3)).cost
+    0.3
+    """
+
+    group: Group
+    proposed: Flag
+    cost: float = 1.0
+    outcome: Flag | None = None
+
+    @classmethod
+    def of(cls, given: Asked) -> Request:
+        """From a mapping with these keys, a record, or a tuple in this order."""
+        if isinstance(given, cls):
+            return given
+        fields = given.fields if isinstance(given, Record) else given
+        if isinstance(fields, Mapping):
+            missing = [key for key in ("group", "proposed") if key not in fields]
+            if missing:
+                raise InvalidValueError(f"no {missing[0]!r} in the request {fields!r}")
+            cost = fields.get("cost")
+            return cls(
+                fields["group"], fields["proposed"], 1.0 if cost is None else cost,
+                fields.get("outcome"),
+            )  # fmt: skip
+        if isinstance(fields, tuple) and 2 <= len(fields) <= 4:
+            return cls(*fields)
+        raise InvalidValueError(
+            "a request is a mapping with 'group', 'proposed' and perhaps 'cost' and 'outcome', or "
+            f"a tuple of these, got {fields!r}"
+        )
+
+
+Asked = Request | Record | Mapping[str, Any] | tuple[Any, ...]
 
 
 class Answers(NamedTuple):
@@ -124,6 +164,23 @@ class Stream:
         """The decision whose outcome must be observed next, if any."""
         return self._shield.pending
 
+    @property
+    def planned(self) -> bool:
+        """Whether the next decision is made at once, without planning."""
+        shield = self.shield
+        if isinstance(shield, PeriodicShield):
+            return shield.planned
+        return shield.planned > 0 or not shield.remaining
+
+    def plan(self) -> None:
+        """Work out now what the next decision would have to: a period, the end of a long window.
+
+        Nobody may decide meanwhile.
+        """
+        shield = self.shield
+        # Asking what is guaranteed makes the plan.
+        _ = shield.guarantee if isinstance(shield, PeriodicShield) else shield.guaranteed
+
     # Deciding -------------------------------------------------------------------------------
 
     def decide(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
@@ -160,6 +217,38 @@ class Stream:
         if isinstance(self._shield, PeriodicShield):
             return self._shield.explain(decision)
         return explain(self._shield.policy, decision)
+
+    # One by one, as they come ---------------------------------------------------------------
+
+    def decide_each(self, requests: Iterable[Asked]) -> Iterator[Decision]:
+        """Decisions on requests, each made when it is asked for; nothing is read ahead.
+
+        A request is a mapping with ``group`` and ``proposed``, perhaps ``cost`` and ``outcome``, or
+        a tuple of these.  An outcome is observed at once; one that becomes known later is for the
+        caller to :meth:`observe` before going on.
+
+        >>> import fairshield as fs
+        >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+        >>> stream = fs.Stream(fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=4))
+        >>> requests = ({"group": g, "proposed": g == "a"} for g in "aabb")
+        >>> [decision.accepted for decision in stream.decide_each(requests)]
+        [True, True, True, True]
+        """
+        for request in requests:
+            yield self._answer(request)
+
+    async def adecide_each(self, requests: AsyncIterable[Asked]) -> AsyncIterator[Decision]:
+        """:meth:`decide_each` for requests that are awaited."""
+        async for request in requests:
+            yield self._answer(request)
+
+    def _answer(self, asked: Asked) -> Decision:
+        group, proposed, cost, outcome = Request.of(asked)
+        known = None if outcome is None else as_flag(outcome)
+        decision = self.decide(group, proposed=proposed, cost=cost)
+        if known is not None and self.policy.labelled:
+            self.observe(decision, outcome=known)
+        return decision
 
     def _known_as(self, group: Group) -> Group | None:
         known = self.policy.groups
@@ -203,36 +292,38 @@ class Stream:
         The same decisions as :meth:`decide`, compiled.  ``reasons`` as for
         :meth:`fairshield.Shield.decide_many`.
         """
-        who = column(groups, "groups")
-        said, price = flags(proposed, "proposed", len(who)), costs_of(costs, len(who))
-        known = None if outcomes is None else flags(outcomes, "outcomes", len(who))
-        who, strangers = self._named(who)
+        given = group_column(groups)
+        said, price = flags(proposed, "proposed", len(given)), costs_of(costs, len(given))
+        known = None if outcomes is None else flags(outcomes, "outcomes", len(given))
+        who, strangers = self._known(given)
         if strangers is None:
             return self._decide_known(who, said, price, known, reasons=reasons)
         at = np.flatnonzero(~strangers)
         decided = self._decide_known(
             who[at], said[at], price[at], None if known is None else known[at], reasons=reasons
         )
-        for name, accepted in zip(who[strangers].tolist(), said[strangers].tolist(), strict=True):
+        for name, accepted in zip(given[strangers].tolist(), said[strangers].tolist(), strict=True):
             self._count_stranger(stranger(name), accepted=accepted)
         return _spread(decided, at, said, (self.completed, self.position))
 
-    def _named(self, who: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Everybody by the name they count under, and who is followed instead, if anybody."""
+    def _known(self, who: NDArray[Any] | Coded) -> tuple[Coded, NDArray[np.bool_] | None]:
+        """Everybody as one of the policy's groups, and who is followed instead, if anybody."""
         from fairshield.runtime.compiled import group_numbers
 
-        unknown = group_numbers(self.policy.groups, who) < 0
+        groups = self.policy.groups
+        numbers = group_numbers(groups, who)
+        unknown = numbers < 0
         if not unknown.any():
-            return who, None
-        names = {name: self._known_as(name) for name in dict.fromkeys(who[unknown].tolist())}
+            return Coded(groups, numbers), None
+        others = Coded.of(who[unknown].tolist())
+        counted = [self._known_as(name) for name in others.names]
         if self.unseen.kind == "follow":
-            return who, unknown
-        mapped = who.astype(object)
-        mapped[unknown] = [names[name] for name in who[unknown].tolist()]
-        return mapped, None
+            return Coded(groups, numbers), unknown
+        numbers[unknown] = Coded(tuple(counted), others.codes).among(groups)
+        return Coded(groups, numbers), None
 
     def _decide_known(
-        self, who: NDArray[Any], said: NDArray[np.bool_], price: NDArray[np.float64],
+        self, who: Coded, said: NDArray[np.bool_], price: NDArray[np.float64],
         known: NDArray[np.bool_] | None, *, reasons: bool,
     ) -> Answers:  # fmt: skip
         length, n = _length(self.policy), len(who)
@@ -246,7 +337,7 @@ class Stream:
         return Answers(*batch[:3], window, position, batch.reasons)
 
     def _decide_windows(
-        self, who: NDArray[Any], said: NDArray[np.bool_], price: NDArray[np.float64],
+        self, who: Coded, said: NDArray[np.bool_], price: NDArray[np.float64],
         known: NDArray[np.bool_] | None, *, reasons: bool,
     ) -> Batch:  # fmt: skip
         """The rest of the window in progress, all whole windows in one call, and the beginning."""

@@ -5,6 +5,8 @@ Nothing here says that decisions are right, only that there are decisions.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +26,8 @@ def check_tables(
 ) -> None:
     """Refuse tables that do not fit the horizon, the cost levels or each other."""
     for table in (rows,) if salvage is None else (rows, salvage):
-        _check_arrays(layout, table, edges, ranks)
-        _check_costs(layout, edges, ranks)
+        _check_arrays(layout, table)
+        check_costs(layout.horizon, 2, edges, ranks)
         _check_rows(layout, table)
         _check_dense_rows(table)
     if salvage is not None and salvage.cuts.shape[1] != BARE_WIDTH:
@@ -34,21 +36,18 @@ def check_tables(
         )
 
 
-def _check_arrays(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ranks: Ints) -> None:
+def _check_arrays(layout: Layout, rows: RowTable) -> None:
     n_rows = layout.n_rows
-    for name, array, types in (
+    arrays: tuple[tuple[str, NDArray[Any], tuple[str, ...]], ...] = (
         ("cuts", rows.cuts, ("uint8", "uint16")),
         ("dense_codes", rows.dense_codes, ("int8", "int16", "int32")),
         ("dense_rows", rows.dense_rows, ("int64",)),
         ("dense_starts", rows.dense_starts, ("int64",)),
-        ("edges", edges, ("float64",)),
-        ("ranks", ranks, ("int64",)),
-    ):
-        if array.dtype.name not in types:
-            raise broken(f"{name} has type {array.dtype}, expected {' or '.join(types)}")
-        flat = name not in ("cuts", "ranks")
-        if flat and array.ndim != 1:
-            raise broken(f"{name} has {array.ndim} dimensions, expected 1")
+    )
+    for name, array, types in arrays:
+        _check_type(name, array, types)
+        if name != "cuts":
+            _check_flat(name, array)
     shape = rows.cuts.shape
     if shape not in ((n_rows, BARE_WIDTH), (n_rows, CUTS_WIDTH)):
         raise broken(
@@ -57,9 +56,23 @@ def _check_arrays(layout: Layout, rows: RowTable, edges: NDArray[np.float64], ra
         )
 
 
-def _check_costs(layout: Layout, edges: NDArray[np.float64], ranks: Ints) -> None:
+def _check_type(name: str, array: NDArray[Any], types: tuple[str, ...]) -> None:
+    if array.dtype.name not in types:
+        raise broken(f"{name} has type {array.dtype}, expected {' or '.join(types)}")
+
+
+def _check_flat(name: str, array: NDArray[Any]) -> None:
+    if array.ndim != 1:
+        raise broken(f"{name} has {array.ndim} dimensions, expected 1")
+
+
+def check_costs(horizon: int, n_groups: int, edges: NDArray[np.float64], ranks: Ints) -> None:
+    """Refuse cost levels that do not rise, or ranks of other groups or steps."""
+    _check_type("edges", edges, ("float64",))
+    _check_type("ranks", ranks, ("int64",))
+    _check_flat("edges", edges)
     shape = ranks.shape
-    fitting = [(steps, 2, 2, len(edges)) for steps in (1, layout.horizon)]
+    fitting = [(steps, n_groups, 2, len(edges)) for steps in (1, horizon)]
     if shape not in fitting:
         raise broken(f"ranks has shape {shape}, expected {fitting[0]} or {fitting[1]}")
     # Two levels of a schedule may share an edge; the second is then never used.

@@ -27,7 +27,7 @@ BAD_OPTIONS = {
     "endgame of a table": (["--endgame", "5", "--method", "exact"], "leave one of them out"),
     "horizon in letters": (["--horizon", "1e9"], "not a valid integer"),
     "shares sum to 0.9": (["--groups", "a=0.4,b=0.5"], "sum to 0.9, they must sum to 1"),
-    "one group": (["--groups", "a=1"], "need exactly two"),
+    "one group": (["--groups", "a=1"], "need at least two"),
     "share of nothing": (["--groups", "a=,b=1"], "expected a number as in 0.5, got ''"),
     "share of letters": (["--groups", "a=x,b=1"], "expected a number as in 0.5, got 'x'"),
     "share of nobody": (["--groups", "0.5,0.5"], "name a group, as in a=...,b=..."),
@@ -107,7 +107,7 @@ def test_a_mistake_in_a_spec_is_one_sentence(command: Any, folder: Path, name: s
 BAD_RECORDS = {
     "empty": (b"", "the CSV is empty"),
     "only a header": (b"group,proposed\n", "no records to estimate from"),
-    "one group": (b"group,proposed\na,1\n", "need exactly two"),
+    "one group": (b"group,proposed\na,1\n", "need at least two"),
     "cost -1": (b"group,proposed,cost\na,1,-1\nb,1,1\n", "line 2: cost"),
     "cost NaN": (b"group,proposed,cost\na,1,nan\nb,1,1\n", "line 2: cost"),
     "not a flag": (b"group,proposed\na,1\nb,perhaps\n", "line 3: proposed"),

@@ -68,8 +68,8 @@ def table_of(policy: fs.Policy) -> dict[Any, Any]:
     """Feasibility and both codes of every state."""
     reader, table = policy.reader, {}
     for s in positions(policy.horizon, policy.labelled):
-        codes = [reader.code(*s, g) for g in (0, 1)] if s.t < policy.horizon else []
-        table[s] = (reader.feasible(*s), *codes)
+        codes = [reader.code(*s.where, g) for g in (0, 1)] if s.t < policy.horizon else []
+        table[s] = (reader.feasible(*s.where), *codes)
     return table
 
 
@@ -380,9 +380,9 @@ def test_a_price_nobody_has_changes_no_decision(
     two = fs.InputModel(("a", "b"), [1.0, 2.0], finer, np.repeat(half, 2, axis=2))
     by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).reader for m in (one, two))
     for s in positions(horizon - 1, labelled=bool(prop.relevant_outcome)):
-        assert by_row.feasible(*s) == by_state.feasible(*s)
-        assert by_row.code(*s, 0) == np.sign(by_state.code(*s, 0))
-        assert by_row.code(*s, 1) == np.sign(by_state.code(*s, 1))
+        assert by_row.feasible(*s.where) == by_state.feasible(*s.where)
+        assert by_row.code(*s.where, 0) == np.sign(by_state.code(*s.where, 0))
+        assert by_row.code(*s.where, 1) == np.sign(by_state.code(*s.where, 1))
 
 
 @compiled

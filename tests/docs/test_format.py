@@ -13,6 +13,7 @@ import pytest
 
 import fairshield as fs
 from fairshield.artifact import FORMAT_VERSION
+from fairshield.many import ManyPolicy
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
@@ -150,9 +151,36 @@ def assert_read_alike(policy: fs.Policy, reader: dict[str, Any], tmp_path: Path)
     file = reader["read"]((tmp_path / "policy.shield").read_bytes())
     costs = (0.0, 0.2, 1.0, 1.5, 2.0)
     for at in states(policy):
-        assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(*at)
+        where = at[0], at[1:]
+        assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(*where)
         for request in product((0, 1), (False, True), costs):
-            assert reader["decide"](*file, *at, *request) == verdict(policy, *at, *request)[0]
+            assert reader["decide"](*file, *at, *request) == verdict(policy, *where, *request)[0]
+
+
+@pytest.mark.parametrize("prop", [fs.DemographicParity("0.3"), fs.EqualOpportunity("1/3")])
+def test_files_of_three_groups_are_as_the_page_says(
+    prop: fs.Property, reader: dict[str, Any], tmp_path: Path
+) -> None:
+    policy = fs.synthesize(prop, fs.InputModel.agnostic(dict.fromkeys("abc", 1 / 3)), horizon=3)
+    assert isinstance(policy, ManyPolicy)
+    policy.save(tmp_path / "many.shield")
+    header, arrays = reader["read"]((tmp_path / "many.shield").read_bytes())
+    section = PAGE.split("### Three groups or more")[1].split("### Periodic policies")[0]
+    assert header["method"] in section
+    assert {entry["name"] for entry in header["arrays"]} == {"codes", "edges", "ranks"}
+    groups, n = arrays["codes.shape"]
+    found = set()
+    for at in product(range(4), repeat=6):
+        seen = sum(at[::2])
+        fits = all(k <= n for n, k in zip(at[::2], at[1::2], strict=True)) and seen <= 3
+        for t in range(seen, 4 if policy.labelled else seen + 1) if fits else ():
+            place = reader["number"](header, arrays, t, at)
+            codes = [arrays["codes"][g * n + place] for g in range(groups)]
+            assert policy.reader.feasible(t, at) == (codes[0] != -128)
+            if codes[0] != -128:
+                assert codes == [policy.reader.code(t, at, g) for g in range(groups)]
+            found.add(place)
+    assert found == set(range(n))
 
 
 PERIODIC = [
@@ -184,9 +212,8 @@ def test_periodic_files_are_as_the_page_says(
     file = header["policy"], arrays
     for at in states(policy.tables):
         for request in product((0, 1), (False, True), (0.2, 1.0, 2.0)):
-            assert (
-                reader["decide"](*file, *at, *request) == verdict(policy.tables, *at, *request)[0]
-            )
+            ours, _ = verdict(policy.tables, at[0], at[1:], *request)
+            assert reader["decide"](*file, *at, *request) == ours
 
 
 def test_a_perpetual_plan_is_as_the_page_says() -> None:

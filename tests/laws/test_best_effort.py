@@ -199,9 +199,9 @@ def test_the_kernel_decides_as_the_reference_does(spec: Spec) -> None:
     assert policy.risk == pytest.approx(reference.risk, rel=1e-12)
     assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12, abs=1e-25)
     for s in positions(spec.horizon, policy.labelled):
-        assert policy.reader.feasible(*s) == reference.reader.feasible(*s)
+        assert policy.reader.feasible(*s.where) == reference.reader.feasible(*s.where)
         for g in (0, 1) if s.t < spec.horizon else ():
-            assert policy.reader.code(*s, g) == reference.reader.code(*s, g)
+            assert policy.reader.code(*s.where, g) == reference.reader.code(*s.where, g)
 
 
 # What the decisions bring about -------------------------------------------------------------
@@ -218,7 +218,7 @@ def carried_out(policy: fs.Policy, problem: Problem) -> tuple[float, float]:
         for (s, mass), g, r in product(here.items(), (0, 1), (False, True)):
             for level, price in enumerate(table.levels.tolist()):
                 p = mass * float(table.probs[i, g, int(r), level])
-                accepted, _ = verdict(policy, *s, g, r, price)
+                accepted, _ = verdict(policy, *s.where, g, r, price)
                 cost += p * price * (accepted != r)
                 z = 1.0
                 if relevant is not None:
@@ -304,7 +304,7 @@ def test_compiled_decisions_are_those_of_the_python_rule(spec: Spec) -> None:
         for s in positions(spec.horizon - 1, policy.labelled):
             for g, r, cost in requests_of(policy):
                 level = int(np.searchsorted(policy.edges, cost))
-                accepted, _ = verdict(policy, *s, g, r, cost)
+                accepted, _ = verdict(policy, *s.where, g, r, cost)
                 assert compiled.verdict(tables, *s, g, r, level) == accepted
 
 
@@ -346,7 +346,7 @@ def test_without_a_salvage_table_a_lost_proposal_is_kept(spec: Spec, data: st.Da
     for request in data.draw(streams(spec.horizon)):
         group = GROUPS.index(request.group)
         at = policy.position(shield.counts, shield.decided)
-        lost = not any(policy.reader.look_up(shield.decided, *at, group)[:2])
+        lost = not any(policy.reader.look_up(shield.decided, at, group)[:2])
         advice = shield.advise(request.group, proposed=request.proposed, cost=request.cost)
         assert not (lost and advice.overruled)
         final = shield.record(advice, final=data.draw(st.booleans()))

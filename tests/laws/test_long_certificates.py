@@ -227,7 +227,7 @@ def states(prop: fs.Property, horizon: int, start: fs.Counts) -> Iterator[Seen]:
     for t, *at in positions(horizon, exact.labelled):
         a, b = start.plus(at).values()
         left = horizon - t
-        yield Seen(a, b, left, exact.reader.feasible(t, *at), certified(a, b, left))
+        yield Seen(a, b, left, exact.reader.feasible(t, at), certified(a, b, left))
 
 
 @cache

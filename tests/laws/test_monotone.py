@@ -144,8 +144,10 @@ def test_swapping_the_groups_changes_nothing(spec: Spec) -> None:
         here, there = spec.synthesize().reader, other.synthesize().reader
         for s in positions(spec.horizon - 1, spec.problem().layout.labelled):
             image = s._replace(n_a=s.n_b, k_a=s.k_b, n_b=s.n_a, k_b=s.k_a)
-            assert here.feasible(*s) == there.feasible(*image)
-            assert [here.code(*s, g) for g in (0, 1)] == [there.code(*image, g) for g in (1, 0)]
+            assert here.feasible(*s.where) == there.feasible(*image.where)
+            assert [here.code(*s.where, g) for g in (0, 1)] == [
+                there.code(*image.where, g) for g in (1, 0)
+            ]
 
 
 @given(specs(properties, scheduled=False), st.data())

@@ -79,9 +79,9 @@ def test_a_schedule_of_one_model_is_that_model(spec: Spec, data: st.DataObject) 
     scheduled = spec._replace(inputs=parts).synthesize()
     assert scheduled.expected_cost == pytest.approx(plain.expected_cost, rel=1e-12)
     for s in positions(spec.horizon - 1, plain.labelled):
-        assert plain.reader.feasible(*s) == scheduled.reader.feasible(*s)
+        assert plain.reader.feasible(*s.where) == scheduled.reader.feasible(*s.where)
         for group in (0, 1):
-            assert plain.reader.code(*s, group) == scheduled.reader.code(*s, group)
+            assert plain.reader.code(*s.where, group) == scheduled.reader.code(*s.where, group)
 
 
 # From the middle of a window ----------------------------------------------------------------
@@ -125,6 +125,8 @@ def test_the_rest_of_a_window_is_a_window_that_starts_from_its_counters(
     assert cost_to_go(policy, counts, s.t) == pytest.approx(rest_policy.expected_cost, rel=1e-12)
     for later in positions(left - 1, policy.labelled):
         whole = Position(*(x + y for x, y in zip(s, later, strict=True)))
-        assert policy.reader.feasible(*whole) == rest_policy.reader.feasible(*later)
+        assert policy.reader.feasible(*whole.where) == rest_policy.reader.feasible(*later.where)
         for group in (0, 1):
-            assert policy.reader.code(*whole, group) == rest_policy.reader.code(*later, group)
+            assert policy.reader.code(*whole.where, group) == rest_policy.reader.code(
+                *later.where, group
+            )

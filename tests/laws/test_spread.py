@@ -61,7 +61,7 @@ def test_a_spread_policy_is_planned_with_rising_costs() -> None:
             if accept < math.inf and reject < math.inf:
                 gap = accept - reject
                 price = 1.0 + 2.0 * s.t / 5
-                code = policy.reader.code(*s, group)
+                code = policy.reader.code(*s.where, group)
                 assert code == (gap > price + 1e-6) - (-gap > price + 1e-6)
                 weighed += code != 0
     assert weighed > 0

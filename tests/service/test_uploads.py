@@ -25,6 +25,8 @@ from live_server import (
     wait_for,
 )
 
+import fairshield as fs
+
 __all__ = ["files", "live"]
 
 _HEAD, _PREFIX = 16, 48
@@ -202,6 +204,23 @@ def test_files_of_the_server_are_not_read_for_others(live: LiveServer) -> None:
             answer = specify(client, inputs=path)
             assert answer.status_code == 422
             assert "does not read" in answer.json()["detail"]
+
+
+def test_streams_are_for_two_groups(live: LiveServer, tmp_path: Path) -> None:
+    groups = {"a": 0.3, "b": 0.3, "c": 0.4}
+    policy = fs.synthesize(fs.DemographicParity("0.2"), fs.InputModel.agnostic(groups), horizon=6)
+    policy.save(tmp_path / "three.shield")
+    periodic = {"property": "demographic-parity", "bound": "0.2", "groups": groups,
+                "periodic": "dynamic", "period": 5}  # fmt: skip
+    with live.client() as client:
+        for answer in (
+            specify(client, groups=groups),
+            client.post("/v1/policies", json=periodic),
+            post(client, (tmp_path / "three.shield").read_bytes()),
+        ):
+            assert answer.status_code == 422, answer.text
+            assert "two groups" in answer.json()["detail"]
+            assert "a, b and c" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

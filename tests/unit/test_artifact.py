@@ -63,9 +63,9 @@ def test_a_loaded_policy_is_the_one_saved_bit_for_bit(
     assert np.array_equal(loaded.ranks, policy.ranks)
     assert loaded.nbytes == policy.nbytes
     for s in positions(policy.horizon, policy.labelled):
-        assert loaded.reader.feasible(*s) == policy.reader.feasible(*s)
+        assert loaded.reader.feasible(*s.where) == policy.reader.feasible(*s.where)
         for group in (0, 1):
-            assert loaded.reader.code(*s, group) == policy.reader.code(*s, group)
+            assert loaded.reader.code(*s.where, group) == policy.reader.code(*s.where, group)
     assert loaded.save(path.with_suffix(".again")) == digest_of(path)
     assert path.read_bytes() == path.with_suffix(".again").read_bytes()
 

@@ -297,7 +297,7 @@ def test_what_agrees_with_the_policy_may_be_given_in_any_order(even: fs.InputMod
 
 
 def test_start_counters_of_one_group_are_refused() -> None:
-    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need exactly two"):
+    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need at least two"):
         fs.audit(PARITY, people(("a", 1)), start=fs.Counts({"a": (1, 1)}))
 
 
@@ -306,7 +306,7 @@ def test_groups_default_to_those_of_the_log_in_order() -> None:
     assert tuple(report.windows[0].counts) == ("x", "y")
 
 
-@pytest.mark.parametrize("log", [people(("a", 1)), people(("a", 1), ("b", 1), ("c", 1)), []])
+@pytest.mark.parametrize("log", [people(("a", 1)), []])
 def test_a_log_that_does_not_show_two_groups_needs_their_names(log: list[Record]) -> None:
     with pytest.raises(fs.InvalidValueError, match=r"name them with groups="):
         fs.audit(PARITY, log)

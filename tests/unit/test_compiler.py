@@ -11,13 +11,16 @@ import pytest
 from fairshield import compiler
 
 COMPILED = [
+    "codes",
     "evaluate",
     "long.kernels",
     "long.price_kernels",
+    "many.kernels",
     "runtime.compiled",
     "simulate",
     "synthesis.best_effort",
     "synthesis.kernels",
+    "synthesis.many_kernels",
     "synthesis.row_kernels",
     "verify.kernels",
 ]

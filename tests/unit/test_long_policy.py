@@ -564,4 +564,4 @@ def test_in_an_endgame_the_counters_alone_decide() -> None:
     for n in range(10):
         here = (395 + n, 300, 405 - n, 100)
         for group in (0, 1):
-            assert warm.reader.look_up(800, *here, group) == cold.reader.look_up(800, *here, group)
+            assert warm.reader.look_up(800, here, group) == cold.reader.look_up(800, here, group)

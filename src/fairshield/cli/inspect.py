@@ -16,8 +16,10 @@ from fairshield.cli.output import (
     print_table,
 )
 from fairshield.cli.synthesize import summary
+from fairshield.counts import in_words
 from fairshield.errors import InvalidValueError
 from fairshield.long import LongPolicy
+from fairshield.many import ManyPolicy
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -87,7 +89,7 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
             ("property", f"{policy.prop} after every {policy.period} decisions"),
             ("shield", ", ".join([policy.kind, *_options(policy)])),
             ("condition", _condition(policy)),
-            ("groups", " and ".join(map(str, policy.groups))),
+            ("groups", in_words(policy.groups)),
             ("needs", _needs(policy)),
             ("expected cost", f"{cost:.6g} in {_first(periods)}"),
             ("plans", facts["method"] + (f": {facts['reason']}" if facts["reason"] else "")),
@@ -172,7 +174,7 @@ def _for_people(policy: Policy, facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("policy", facts["path"]),
         _promise(policy, f"{policy.prop} after {when} decisions"),
-        ("groups", " and ".join(map(str, policy.groups))),
+        ("groups", in_words(policy.groups)),
         ("needs", _needs(policy)),
         ("expected cost", cost),
         ("input model", str(policy.inputs)),
@@ -189,6 +191,8 @@ def _tables(policy: Policy, facts: dict[str, Any]) -> str:
     if isinstance(policy, LongPolicy):
         prices = f"prices of {human_size(policy.nbytes)}"
         return f"{prices}; the last {policy.endgame} decisions are solved when they come"
+    if isinstance(policy, ManyPolicy):
+        return f"{policy.layout.n_states:,} states, {len(policy.groups)} groups"
     return f"{facts['rows']:,} rows, {facts['dense_rows']:,} of them dense"
 
 
@@ -201,7 +205,7 @@ def _promise(policy: Policy, what: str) -> tuple[str, str]:
 def _print_interventions(policy: Policy, parts: list[dict[str, Any]]) -> None:
     totals = [sum(part["overruled"]) for part in parts]
     click.echo(f"\nExpected interventions by position   {sparkline(totals)}")
-    header = ["decisions", *map(str, policy.groups), "both"]
+    header = ["decisions", *map(str, policy.groups), "both" if len(policy.groups) == 2 else "all"]
     print_table(
         header,
         [

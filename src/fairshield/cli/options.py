@@ -318,7 +318,7 @@ input_options = _all(
         "--names",
         metavar="A,B",
         callback=names_callback,
-        help="The two recorded groups, first one first.",
+        help="The recorded groups, first one first.",
     ),
 )
 

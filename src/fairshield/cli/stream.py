@@ -10,26 +10,16 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Format, Record, declared, read_records
 from fairshield.runtime.step import Decision
-from fairshield.stream import Stream
+from fairshield.stream import Request, Stream
 
 ANSWER_FIELDS = ("window", "position", "accepted", "overruled", "reason")
 """What a decision adds to the fields of its request."""
-
-
-class Request(NamedTuple):
-    """What a record asks, as checked values; ``outcome`` is ``None`` if nobody needs it."""
-
-    group: Group
-    proposed: bool
-    cost: float
-    outcome: bool | None
 
 
 class Answer(NamedTuple):

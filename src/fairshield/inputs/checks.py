@@ -16,8 +16,25 @@ Floats = NDArray[np.float64]
 Outcomes = Mapping[Any, float]
 """P(outcome = 1), keyed by group, (group, proposed) or (group, proposed, cost)."""
 
+MOST_GROUPS = 100
 _SUM_TOLERANCE = 1e-9
 _LEAST_COST, _MOST_COST = 1e-30, 1e30
+
+
+def check_groups(groups: tuple[Group, ...], source: str, remedy: str) -> None:
+    """At least two, each named once."""
+    if len(groups) < 2:
+        raise InvalidValueError(
+            f"{source} {len(groups)} groups {list(groups)}, need at least two: {remedy}"
+        )
+    if len(groups) > MOST_GROUPS:
+        raise InvalidValueError(
+            f"{source} {len(groups)} groups, at most {MOST_GROUPS} can be counted apart: join some "
+            f"of {list(groups[:5])} …"
+        )
+    twice = [g for i, g in enumerate(groups) if g in groups[:i]]
+    if twice:
+        raise InvalidValueError(f"{source} group {twice[0]!r} twice, in {list(groups)}")
 
 
 def frozen(values: ArrayLike) -> Floats:
@@ -48,10 +65,10 @@ def check_levels(levels: Floats, edges: Floats) -> None:
 
 def check_probs(probs: Floats, groups: tuple[Group, ...], n_levels: int) -> None:
     """Finite, not negative, and 1 in all."""
-    if probs.shape != (2, 2, n_levels):
+    shape = (len(groups), 2, n_levels)
+    if probs.shape != shape:
         raise InvalidValueError(
-            f"probs must have shape (2, 2, {n_levels}): group, proposal, cost level; "
-            f"got {probs.shape}"
+            f"probs must have shape {shape}: group, proposal, cost level; got {probs.shape}"
         )
     bad = np.argwhere(~(probs >= 0.0) | ~np.isfinite(probs))
     if len(bad):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Coded
 from fairshield.records import as_flag
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,11 @@ def column(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InvalidValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     return array
+
+
+def group_column(values: Any) -> NDArray[Any] | Coded:
+    """One group per person."""
+    return values if isinstance(values, Coded) else column(values, "groups")
 
 
 def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
@@ -50,15 +56,17 @@ def numbers(values: NDArray[Any], name: str) -> Floats:
         raise InvalidValueError(f"{name} must be numbers: {error}") from None
 
 
-def costs_of(values: ArrayLike | None, length: int) -> Floats:
+def costs_of(values: ArrayLike | None, length: int, name: str = "costs") -> Floats:
     """``length`` prices; 1 where none are given, one for all where there is one."""
-    costs = numbers(np.asarray(1.0 if values is None else values), "costs")
+    costs = numbers(np.asarray(1.0 if values is None else values), name)
     if costs.ndim:
-        _check_length(column(costs, "costs"), "costs", length)
+        _check_length(column(costs, name), name, length)
     wrong = np.flatnonzero(~((costs >= 0.0) & (costs < math.inf)))
     if len(wrong):
         bad = costs.reshape(-1)[wrong[0]]
-        raise InvalidValueError(f"costs[{wrong[0]}] is {bad}: a cost must be finite and at least 0")
+        raise InvalidValueError(
+            f"{name}[{wrong[0]}] is {bad}: a cost must be finite and at least 0"
+        )
     return np.full(length, costs)
 
 

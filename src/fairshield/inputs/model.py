@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Coded
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
     as_number,
+    check_groups,
     check_levels,
     check_outcomes,
     check_probs,
@@ -24,12 +26,12 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers
+from fairshield.inputs.columns import column, cost_levels, costs_of, flags, group_column, numbers
 from fairshield.records import Record, open_text, read_records
 
 
 class Drawn(NamedTuple):
-    """Random requests: group 0 or 1, proposal, cost level, and the chance that each counts."""
+    """Random requests: group by number, proposal, cost level, and the chance that each counts."""
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
@@ -41,7 +43,7 @@ class Drawn(NamedTuple):
 class InputTable:
     """The numbers behind an input model, one row per time step (or a single one for all).
 
-    ``levels`` and ``edges``: ``(K,)``; ``probs`` and ``outcomes``: ``(steps, 2, 2, K)``, indexed
+    ``levels`` and ``edges``: ``(K,)``; ``probs`` and ``outcomes``: ``(steps, G, 2, K)``, indexed
     by step, group, proposal, cost level.  ``outcomes`` is ``None`` if the model has none.
     """
 
@@ -64,7 +66,7 @@ class InputTable:
         return self.outcomes if outcome else 1.0 - self.outcomes
 
     def cumulative(self) -> Floats:
-        """``(steps, 4 K)``: cells by group, proposal and level, added up, for drawing."""
+        """``(steps, 2 G K)``: cells by group, proposal and level, added up, for drawing."""
         sums: Floats = np.cumsum(self.probs.reshape(len(self.probs), -1), axis=1)
         return sums / sums[:, -1:]
 
@@ -98,13 +100,13 @@ class InputModel:
     Attributes
     ----------
     groups
-        Two names; the first is the paper's group a.
+        Two names or more; the first is the paper's group a.
     levels, edges
         ``(K,)``: representative cost and upper edge of each cost level, rising.
     probs
-        ``(2, 2, K)``: probability by group, proposal, cost level; sums to 1.
+        ``(G, 2, K)``: probability by group, proposal, cost level; sums to 1.
     outcomes
-        ``(2, 2, K)``: P(outcome = 1) given the request, or ``None`` if unknown.
+        ``(G, 2, K)``: P(outcome = 1) given the request, or ``None`` if unknown.
     """
 
     groups: tuple[Group, ...]
@@ -115,8 +117,7 @@ class InputModel:
 
     def __post_init__(self) -> None:
         groups = tuple(group_name(g) for g in self.groups)
-        if len(groups) != 2 or groups[0] == groups[1]:
-            raise InvalidValueError(f"an input model needs two different groups, got {groups}")
+        check_groups(groups, "an input model names", "give the others probability 0")
         levels = frozen(self.levels)
         edges = levels if self.edges is None else frozen(self.edges)
         probs = frozen(self.probs)
@@ -178,13 +179,12 @@ class InputModel:
             for key, p in table.items()
         ]
         groups = tuple(dict.fromkeys(g for g, _, _, _ in rows))
-        if len(groups) != 2:
-            raise InvalidValueError(
-                f"the table names {len(groups)} groups {list(groups)}, need exactly two: give a "
-                "group that may appear but is not expected probability 0"
-            )
+        check_groups(
+            groups, "the table names",
+            "give a group that may appear but is not expected probability 0",
+        )  # fmt: skip
         levels = np.unique([c for _, _, c, _ in rows])
-        probs = np.zeros((2, 2, len(levels)))
+        probs = np.zeros((len(groups), 2, len(levels)))
         for g, r, c, p in rows:
             probs[groups.index(g), int(r), np.searchsorted(levels, c)] += p
         given = None if outcomes is None else outcome_array(outcomes, groups, levels, probs)
@@ -215,32 +215,31 @@ class InputModel:
             Imaginary people added to each (group, proposal), spread evenly over its cost levels;
             half of them have outcome 1.
         names
-            The two groups, in order; needed if the records show only one of them.
+            The groups, in order; needed if the records show only one of them, and to have those
+            in the model that they do not show.
         """
-        who = [group_name(g) for g in column(groups, "groups").tolist()]
-        if not who:
+        asked = group_column(groups)
+        who = asked if isinstance(asked, Coded) else Coded.of(asked.tolist())
+        if not len(who):
             raise InvalidValueError("no records to estimate from: give at least one request")
+        shown = [group_name(who.names[code]) for code in who.used()]
         said = flags(proposed, "proposed", len(who)).astype(np.int64)
         price = costs_of(costs, len(who))
-        two = (
-            tuple(map(group_name, names)) if names is not None else tuple(sorted(set(who), key=str))
+        known = (
+            tuple(map(group_name, names)) if names is not None else tuple(sorted(shown, key=str))
         )
-        if len(two) != 2:
-            source = "the records show" if names is None else "names lists"
-            raise InvalidValueError(
-                f"{source} {len(two)} groups {list(two)[:5]}, need exactly two: name them with "
-                "names=(first, second)"
-            )
-        strangers = [g for g in dict.fromkeys(who) if g not in two]
+        source = "the records show" if names is None else "names lists"
+        check_groups(known, source, "name them with names=(first, second)")
+        strangers = [g for g in shown if g not in known]
         if strangers:
             raise InvalidValueError(
-                f"records of groups {strangers[:5]} that are not among the names {two}"
+                f"records of groups {strangers[:5]} that are not among the names {known}"
             )
         if not 0.0 <= smoothing < math.inf:
             raise InvalidValueError(f"smoothing must be a finite number >= 0, got {smoothing!r}")
-        group = np.array([two.index(g) for g in who])
+        group = who.among(known)
         levels, edges, level = cost_levels(price, bins)
-        cells = (2, 2, len(levels))
+        cells = (len(known), 2, len(levels))
         people = np.zeros(cells)
         np.add.at(people, (group, said, level), 1.0)
         people += smoothing / len(levels)
@@ -252,7 +251,7 @@ class InputModel:
             seen = people > 0
             given = np.divide(positive, people, out=np.full(cells, 0.5), where=seen)
         return cls(
-            groups=two, levels=levels, probs=people / people.sum(), outcomes=given, edges=edges
+            groups=known, levels=levels, probs=people / people.sum(), outcomes=given, edges=edges
         )
 
     @classmethod

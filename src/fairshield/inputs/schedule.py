@@ -92,7 +92,7 @@ class InputSchedule:
         # Where a level of one model lies in the cell of another's, the cell ends halfway to it.
         overlap = edges[:-1] >= levels[1:]
         edges[:-1][overlap] = ((levels[:-1] + levels[1:]) / 2)[overlap]
-        probs = np.zeros((len(self.parts), 2, 2, len(levels)))
+        probs = np.zeros((len(self.parts), len(self.groups), 2, len(levels)))
         labelled = all(model.outcomes is not None for model, _ in self.parts)
         outcomes = np.full(probs.shape, 0.5) if labelled else None
         for i, (model, _) in enumerate(self.parts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairshield.counts import At
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.policy import Policy
 from fairshield.spec import Sustained
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from fairshield.long.policy import LongPolicy
 
 
-def solve(policy: LongPolicy, t: int, at: tuple[int, int, int, int]) -> Policy:
+def solve(policy: LongPolicy, t: int, at: At) -> Policy:
     """The cheapest policy from here to the next check.
 
     If the window goes on, it ends with a certificate that the property can be kept.

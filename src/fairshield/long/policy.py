@@ -13,16 +13,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import GroupCount
+from fairshield.counts import At, GroupCount
 from fairshield.long.certificates import Certificates
 from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, unsupported
 from fairshield.long.tables import Floats, Ints, Tables
 from fairshield.policy import Policy
-from fairshield.rows import RowTable
+from fairshield.rows import RowTable, no_rows
 from fairshield.spec import Sustained
 from fairshield.structure import broken
-
-At = tuple[int, int, int, int]
 
 _KEPT_BYTES, _KEPT_STATES = 256_000_000, 10_000
 """Of endgames, one for each window near its end; and of certified counters of a few people."""
@@ -30,12 +28,6 @@ _NO_WAYS = np.empty((0, 5), np.int64)
 MOST_DECISIONS = 10**15
 _NEVER = 1 << 60
 """More people than there are."""
-
-
-def no_rows() -> RowTable:
-    """The table of a policy that has none."""
-    none = np.empty(0, np.int64)
-    return RowTable(np.empty((0, 2), np.uint8), none, none, np.empty(0, np.int8))
 
 
 class Ladders(NamedTuple):
@@ -71,7 +63,7 @@ class Endgame(NamedTuple):
     length: int
     labelled: bool
 
-    def local(self, t: int, at: At) -> tuple[int, int, int, int, int] | None:
+    def local(self, t: int, at: At) -> tuple[int, At] | None:
         """Decisions and counters since it began; ``None`` if they cannot have come about since."""
         n_a, k_a, n_b, k_b = at
         m_a, l_a, m_b, l_b = self.at
@@ -81,14 +73,14 @@ class Endgame(NamedTuple):
             return None
         if seen < steps and not self.labelled:
             return None
-        return steps, n_a, k_a, n_b, k_b
+        return steps, (n_a, k_a, n_b, k_b)
 
 
 class InEndgame(NamedTuple):
     """The endgame that decides, and decisions and counters since it began."""
 
     endgame: Endgame
-    local: tuple[int, int, int, int, int]
+    local: tuple[int, At]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,6 +106,7 @@ class LongPolicy(Policy):
     """
 
     method: ClassVar[Literal["exact", "long"]] = "long"
+    stored_as: ClassVar[str] = "long"
 
     rows: RowTable = field(default_factory=no_rows)
     levels: NDArray[np.float64]
@@ -187,7 +180,7 @@ class LongPolicy(Policy):
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         data = {
-            "method": self.method,
+            "method": self.stored_as,
             "reason": self.reason,
             "endgame": self.endgame,
             "tie": self.tie,
@@ -280,13 +273,12 @@ class LongReader:
         self._held = 0
         self._lock = Lock()
 
-    def look_up(
-        self, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
-    ) -> tuple[bool, bool, int]:
+    def look_up(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
         """See :meth:`fairshield.rows.RowReader.look_up`."""
         if t >= self._begins and (self._alone or self._policy.in_endgame(t)):
-            endgame, local = self.endgame(t, (n_a, k_a, n_b, k_b))
+            endgame, local = self.endgame(t, at)
             return endgame.policy.reader.look_up(*local, group)
+        n_a, k_a, n_b, k_b = at
         m_a, l_a, m_b, l_b = self._start
         n_a, k_a, n_b, k_b = n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b
         left = (self._alone or self._policy.next_check(t)) - t
@@ -319,9 +311,9 @@ class LongReader:
             found = self._known[state] = self._policy.certificates.certified(a, b, left)
         return found
 
-    def feasible(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    def feasible(self, t: int, at: At) -> bool:
         """Whether fairness is guaranteed from this state, whatever comes."""
-        policy, at = self._policy, (n_a, k_a, n_b, k_b)
+        policy = self._policy
         if t in policy.due and not policy.prop.holds(policy.start.plus(at)):
             return False
         if t == policy.horizon:
@@ -331,14 +323,14 @@ class LongReader:
             return endgame.policy.reader.feasible(*local)
         return policy.certified(t, at)
 
-    def stays(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
+    def stays(self, t: int, at: At) -> bool:
         """Whether it still is if the next decision leaves the counters as they are."""
         if not self._policy.in_endgame(t):
-            m_a, l_a, m_b, l_b = self._start
+            (n_a, k_a, n_b, k_b), (m_a, l_a, m_b, l_b) = at, self._start
             left = self._policy.next_check(t) - t - 1
             return self._certified(n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b, left)
-        endgame, (steps, *local) = self.endgame(t, (n_a, k_a, n_b, k_b))
-        return endgame.policy.reader.feasible(steps + 1, *local)
+        endgame, (steps, local) = self.endgame(t, at)
+        return endgame.policy.reader.feasible(steps + 1, local)
 
     # Many decisions -------------------------------------------------------------------------
 
@@ -421,10 +413,10 @@ class LongReader:
             while self._held > _KEPT_BYTES and len(self._solved) > 1:
                 _, oldest = self._solved.popitem(last=False)
                 self._held -= oldest.policy.nbytes
-        return InEndgame(made, (0, 0, 0, 0, 0))
+        return InEndgame(made, (0, (0, 0, 0, 0)))
 
 
-def _answers(endgame: Endgame, local: tuple[int, int, int, int, int]) -> bool:
+def _answers(endgame: Endgame, local: tuple[int, At]) -> bool:
     """Whether an endgame knows what to do here: the best, or at least what is least risky.
 
     So that what is decided depends on the counters alone, and not on what was solved before.

@@ -81,7 +81,7 @@ class Side(NamedTuple):
 
 
 def planned_side(
-    side: Floats, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]], horizon: int,
+    side: Floats, totals: Floats, start: tuple[GroupCount[int], ...], horizon: int,
     *, anytime: bool,
 ) -> Side:  # fmt: skip
     """Where a window is expected to end on this side, after as few corrections as needed.
@@ -123,7 +123,7 @@ def few_levels(weights: Floats, costs: Floats) -> tuple[Floats, Floats]:
 
 def make_ladders(
     rule: Rule, weights: Floats, costs: Floats,
-    start: tuple[GroupCount[int], GroupCount[int]], horizon: int,
+    start: tuple[GroupCount[int], ...], horizon: int,
 ) -> Ladders:  # fmt: skip
     """The ladders of every side; ``weights`` and ``costs`` by group, proposal, sorted level."""
     totals, sides, rungs = weights.sum(axis=2), rule.sides, min(RUNGS, horizon) + 1
@@ -140,7 +140,7 @@ def make_ladders(
     return Ladders(grids, values, holding, rates)
 
 
-def _wait(rule: Rule, totals: Floats, start: tuple[GroupCount[int], GroupCount[int]]) -> int:
+def _wait(rule: Rule, totals: Floats, start: tuple[GroupCount[int], ...]) -> int:
     """Decisions until both groups are expected to have enough people."""
     least, shares = int(rule.numbers[LEAST]), totals.sum(axis=1)
     needed = [max(least - count.seen, 0) for count in start]
@@ -228,7 +228,7 @@ def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
 
 
 def make_opening(
-    tables: Tables, start: tuple[GroupCount[int], GroupCount[int]], horizon: int
+    tables: Tables, start: tuple[GroupCount[int], ...], horizon: int
 ) -> NDArray[np.int16]:
     """The codes of the first people, where the property must hold at every moment."""
     seen, counted = start[0].seen + start[1].seen, float(tables.totals.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairshield.counts import At
 from fairshield.errors import InvalidValueError
 from fairshield.periodic.policy import Window, counters
 from fairshield.periodic.state import Mended, PeriodicState
@@ -47,7 +48,7 @@ class Plan:
             pending=pending,
         )
 
-    def gained(self) -> tuple[int, int, int, int]:
+    def gained(self) -> At:
         """Counters since the start of the period."""
         n_a, k_a, n_b, k_b = self.shield.gained
         m_a, l_a, m_b, l_b = self._start
@@ -55,7 +56,7 @@ class Plan:
 
     def broken_by(self, decision: Decision) -> bool:
         """Whether the last decision, a person's, ended what the policy had guaranteed."""
-        guaranteed = self.window.policy.reader.feasible(decision.position, *decision.seen_before)
+        guaranteed = self.window.policy.reader.feasible(decision.position, decision.seen_before)
         return decision.why is Why.HUMAN and guaranteed and not self.shield.guaranteed
 
     def made(self, decision: Decision) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.artifact import read_artifact, write_artifact
-from fairshield.counts import Counts, Group, is_whole
+from fairshield.counts import Counts, Group, in_words, is_whole
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.periodic.conditions import Condition, Counters
@@ -80,6 +80,12 @@ class PeriodicPolicy(ABC):
 
     def __post_init__(self) -> None:
         check_kinds(self.prop, self.inputs)
+        if len(self.inputs.groups) > 2:
+            raise InvalidValueError(
+                f"periods are for two groups, and {len(self.inputs.groups)} are declared: "
+                f"{in_words(self.inputs.groups)}; use one window (synthesize with a horizon), or "
+                "join groups"
+            )
         if not is_whole(self.period) or self.period < 1:
             raise InvalidValueError(
                 f"period must be a whole number of at least 1, got {self.period!r}: it is the "

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import At, Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
-from fairshield.inputs.columns import column, flags
+from fairshield.groups import Coded
+from fairshield.inputs.columns import flags, group_column
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
@@ -229,7 +230,7 @@ class PeriodicShield:
         left = self.remaining + awaited
         return bool(self._condition.certain(start, gained, left))
 
-    def _gained(self) -> tuple[int, int, int, int]:
+    def _gained(self) -> At:
         """Counters since the start of the period."""
         return (0, 0, 0, 0) if self._plan is None else self._plan.gained()
 
@@ -267,7 +268,7 @@ class PeriodicShield:
         """
         from fairshield.runtime.compiled import encode_requests
 
-        who = column(groups, "groups")
+        who = group_column(groups)
         n = len(who)
         if not n:
             return Batch(np.empty(0, bool), np.empty(0, bool), np.empty(0), () if reasons else None)
@@ -286,8 +287,8 @@ class PeriodicShield:
         return Batch(accepted, overruled, paid, why)
 
     def _decide_part(
-        self, asked: Requests, who: NDArray[Any], known: NDArray[np.bool_] | None, here: slice,
-        *, reasons: bool,
+        self, asked: Requests, who: NDArray[Any] | Coded, known: NDArray[np.bool_] | None,
+        here: slice, *, reasons: bool,
     ) -> Batch:  # fmt: skip
         """Decide requests of the period in progress."""
         plan = self._now()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group, is_whole
+from fairshield.counts import At, Counts, Group, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision, Why
@@ -61,7 +61,7 @@ class Mended(NamedTuple):
     """
 
     decided: int
-    gained: tuple[int, int, int, int]
+    gained: At
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from fairshield.periodic.policy import PeriodicPolicy, Window
 from fairshield.policy import Policy
 from fairshield.verify import Counterexample, Verification, verify
 from fairshield.verify.counterexample import LoggedDecision, find_counterexample
-from fairshield.verify.reach import Position, Reach
+from fairshield.verify.reach import Reach, reach_of
 
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
@@ -109,7 +109,7 @@ class _Exploration:
     def _explore(self, window: Window) -> _Ends:
         found = self._known.get(window.policy)
         if found is None:
-            reach = Reach(window.policy)
+            reach = reach_of(window.policy)
             for _ in range(self.policy.period):
                 reach.advance()
             found = _Ends(reach, reach.positions())
@@ -146,4 +146,4 @@ class _Exploration:
         return Counterexample(tuple(decisions), counts, prop.bias_of(counts), prop.limit)
 
     def _decisions(self, reach: Reach, gained: Ints) -> tuple[LoggedDecision, ...]:
-        return find_counterexample(reach, Position(*gained.tolist())).decisions
+        return find_counterexample(reach, tuple(gained.tolist())).decisions

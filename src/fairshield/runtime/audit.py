@@ -77,8 +77,8 @@ def audit(
     records
         The log, from :func:`fairshield.records.read_records`; read once, line by line.
     groups
-        The two groups in order; default: those of ``start``, else sorted from the log, which is
-        then read at once.
+        The groups in order; default: those of ``start``, else sorted from the log, which is then
+        read at once.
     horizon
         Decisions per window, after which counters begin again at ``start``; default: the whole
         log is one window.
@@ -130,11 +130,12 @@ def audit(
     if groups is None:
         records = list(records)
         groups = _groups_of(start, records)
-    if len(groups) != 2:
+    if len(groups) < 2:
         raise InvalidValueError(
-            f"{len(groups)} groups {list(groups)[:5]} in groups, start or the log, need exactly "
-            "two: name them with groups=(first, second)"
+            f"{len(groups)} groups {list(groups)} in groups, start or the log, need at least two: "
+            "name them with groups=(first, second)"
         )
+    prop.check_groups(len(groups))
     _check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
@@ -198,9 +199,8 @@ class _Auditor:
     def counts(self) -> Counts:
         return Counts({group: (self.seen[group], self.accepted[group]) for group in self.start})
 
-    def _numbers(self) -> tuple[int, int, int, int]:
-        a, b = self.start
-        return self.seen[a], self.accepted[a], self.seen[b], self.accepted[b]
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(n for group in self.start for n in (self.seen[group], self.accepted[group]))
 
     def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
         """The records of declared groups, others as what they count as."""

@@ -12,11 +12,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairshield.codes import FORCED, accepts
 from fairshield.compiler import NO_ALLOCATION, jit
-from fairshield.counts import Group, group_name, unknown_group
+from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
-from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.groups import Coded
+from fairshield.inputs.columns import costs_of, flags, group_column
 from fairshield.long import LongPolicy
+from fairshield.many import ManyPolicy
+from fairshield.many import kernels as many
 from fairshield.policy import Policy
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 from fairshield.runtime import step
@@ -25,10 +29,6 @@ Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
 # The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
 _inline = jit(**NO_ALLOCATION, forceinline=True)
-
-
-FORCED = 1 << 40
-"""Stands for a decision that no cost can change."""
 
 
 class PolicyTables(NamedTuple):
@@ -51,7 +51,7 @@ class PolicyTables(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """Requests as numbers: group 0 or 1, cost level (one past the last: above all levels)."""
+    """Requests as numbers: that of the group, cost level (one past the last: above all levels)."""
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
@@ -67,12 +67,13 @@ class Requests(NamedTuple):
         """Some of the requests, so many to a row."""
         return Requests(*(column[here].reshape(-1, length) for column in self))
 
-    def gained(self, accepted: NDArray[np.bool_]) -> Ints:
-        """``(n + 1, 4)``: ``n_a, k_a, n_b, k_b`` before each of these decisions, and after all."""
-        mine = [self.relevant & (self.groups == g) for g in (0, 1)]
-        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=1)
-        counters = np.zeros((len(accepted) + 1, 4), np.int64)
-        np.cumsum(steps, axis=0, out=counters[1:])
+    def gained(self, accepted: NDArray[np.bool_], n_groups: int = 2) -> Ints:
+        """``(…, n + 1, 2 G)``: counters ``n_a, k_a, …`` before each decision, and after all."""
+        mine = [self.relevant & (self.groups == g) for g in range(n_groups)]
+        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=-1)
+        *runs, n, width = steps.shape
+        counters = np.zeros((*runs, n + 1, width), np.int64)
+        np.cumsum(steps, axis=-2, out=counters[..., 1:, :])
         return counters
 
 
@@ -106,6 +107,17 @@ def _make_tables(policy: Policy) -> PolicyTables:
         salvage_starts=salvage.dense_starts,
         salvage_codes=salvage.dense_codes,
         salvage_dead=int(np.iinfo(salvage.dense_codes.dtype).min),
+    )
+
+
+def many_tables(policy: ManyPolicy) -> many.ManyTables:
+    """The arrays of a policy of several groups."""
+    return many.ManyTables(
+        labelled=policy.labelled,
+        terms=policy.layout.terms,
+        codes=policy.codes,
+        dead=int(np.iinfo(policy.codes.dtype).min),
+        ranks=np.broadcast_to(policy.ranks, policy.ranks.shape),
     )
 
 
@@ -210,30 +222,13 @@ def look_up(
 
 
 @_inline
-def accepts(
-    tables: PolicyTables, code: int, t: int, group: int, proposed: bool, level: int
-) -> bool:
-    """Whether to accept, given the code of the state."""
-    if code == 0 or (code > 0) != proposed:
-        return proposed
-    if abs(code) == FORCED:
-        return not proposed
-    if level == tables.ranks.shape[3]:
-        # Above all levels, where only a larger risk overrules.
-        return proposed != (level < abs(code))
-    i = t if len(tables.ranks) > 1 else 0
-    overrule = tables.ranks[i, group, np.int64(proposed), level] < abs(code)
-    return proposed != overrule
-
-
-@_inline
 def verdict(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
     group: int, proposed: bool, level: int,
 ) -> bool:  # fmt: skip
     """Whether to accept."""
     code = look_up(tables, t, n_a, k_a, n_b, k_b, group)
-    return accepts(tables, code, t, group, proposed, level)
+    return accepts(tables.ranks, code, t, group, proposed, level)
 
 
 @_jit
@@ -271,13 +266,18 @@ def decide_streams(
 
 
 def decide_batch(
-    policy: Policy, t: int, at: tuple[int, int, int, int], requests: Requests
-) -> tuple[NDArray[np.bool_], tuple[int, int, int, int]]:
+    policy: Policy, t: int, at: At, requests: Requests
+) -> tuple[NDArray[np.bool_], At]:
     """Answers to ``requests`` after ``t`` decisions, and the counters after them."""
     counters = np.array(at, np.int64)
     accepted = np.empty(len(requests.groups), np.bool_)
     if isinstance(policy, LongPolicy):
         _decide_long(policy, t, counters, requests, accepted)
+    elif isinstance(policy, ManyPolicy):
+        many.decide_stream(
+            many_tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
+            requests.relevant, accepted,
+        )  # fmt: skip
     else:
         decide_stream(
             tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
@@ -287,7 +287,7 @@ def decide_batch(
 
 
 def decide_batches(
-    policy: Policy, t: int, at: tuple[int, int, int, int], requests: Requests
+    policy: Policy, t: int, at: At, requests: Requests
 ) -> tuple[NDArray[np.bool_], Ints]:
     """:func:`decide_batch` for each row of ``requests``, all from the same counters."""
     runs = len(requests.groups)
@@ -299,6 +299,11 @@ def decide_batches(
         for run in range(runs):
             one = Requests(*(column[run] for column in requests))
             accepted[run], counters[run] = decide_batch(policy, t, at, one)
+    elif isinstance(policy, ManyPolicy):
+        many.decide_streams(
+            many_tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
+            requests.relevant, accepted,
+        )  # fmt: skip
     else:
         decide_streams(
             tables(policy), t, counters, requests.groups, requests.proposed, requests.levels,
@@ -315,7 +320,7 @@ def _decide_long(
     while i < n:
         check = policy.next_check(t + i)
         if policy.in_endgame(t + i):
-            endgame, (steps, *local) = reader.endgame(t + i, _as_tuple(at))
+            endgame, (steps, local) = reader.endgame(t + i, _as_tuple(at))
             end = min(n, check - t)
             here, counters = slice(i, end), np.array(local, np.int64)
             decide_stream(
@@ -338,16 +343,15 @@ def _decide_one(
     policy: Policy, t: int, at: Ints, requests: Requests, accepted: NDArray[np.bool_], i: int
 ) -> None:
     group, proposed = int(requests.groups[i]), bool(requests.proposed[i])
-    accept, _ = step.verdict(policy, t, *_as_tuple(at), group, proposed, float(requests.costs[i]))
+    accept, _ = step.verdict(policy, t, _as_tuple(at), group, proposed, float(requests.costs[i]))
     accepted[i] = accept
     if requests.relevant[i]:
         at[2 * group] += 1
         at[2 * group + 1] += accept
 
 
-def _as_tuple(counters: Ints) -> tuple[int, int, int, int]:
-    n_a, k_a, n_b, k_b = counters.tolist()
-    return n_a, k_a, n_b, k_b
+def _as_tuple(counters: Ints) -> At:
+    return tuple(counters.tolist())
 
 
 # From a user's arrays to numbers ------------------------------------------------------------
@@ -361,7 +365,7 @@ def encode_requests(
     outcomes: ArrayLike | None,
 ) -> Requests:
     """Checked requests; every fault is found before anything is decided."""
-    group = _group_numbers(policy, column(groups, "groups"))
+    group = _group_numbers(policy, group_column(groups))
     n = len(group)
     said, price = flags(proposed, "proposed", n), costs_of(costs, n)
     relevant = np.ones(n, np.bool_)
@@ -373,15 +377,17 @@ def encode_requests(
     return Requests(group, said, levels, price, relevant)
 
 
-def _group_numbers(policy: Policy, groups: NDArray[Any]) -> NDArray[np.int8]:
+def _group_numbers(policy: Policy, groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
     numbers = group_numbers(policy.groups, groups)
     if numbers.min(initial=0) < 0:
-        raise unknown_group(group_name(groups[numbers < 0][0]), policy.groups)
+        raise unknown_group(group_name(groups[numbers < 0].tolist()[0]), policy.groups)
     return numbers
 
 
-def group_numbers(known: tuple[Group, ...], groups: NDArray[Any]) -> NDArray[np.int8]:
+def group_numbers(known: tuple[Group, ...], groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
     """The place of each person's group among those declared; -1 where it is none of them."""
+    if isinstance(groups, Coded):
+        return groups.among(known)
     numbers = np.full(len(groups), -1, np.int8)
     for i, name in enumerate(known):
         numbers[np.asarray(groups == name)] = i

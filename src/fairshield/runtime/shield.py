@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import At, Counts, Group, after
 from fairshield.errors import (
     InvalidValueError,
     OutcomePendingError,
@@ -74,7 +74,7 @@ class Shield:
         self.policy = policy
         self._horizon = policy.horizon
         self._index = {group: i for i, group in enumerate(policy.groups)}
-        self._t, self._at = 0, (0, 0, 0, 0)
+        self._t, self._at = 0, (0, 0) * len(policy.groups)
         if counts is not None or decided is not None:
             self._resume(policy.start if counts is None else counts, decided)
         self._pending = pending
@@ -85,14 +85,14 @@ class Shield:
             )
 
     def _resume(self, counts: Counts, decided: int | None) -> None:
-        n_a, _, n_b, _ = self.policy.since_start(counts)
+        seen = sum(self.policy.since_start(counts)[::2])
         if decided is None:
-            if self.policy.labelled and n_a + n_b:
+            if self.policy.labelled and seen:
                 raise InvalidValueError(
                     f"{self.policy.prop} does not count everybody: to resume, say also how many "
                     "decisions have been made (decided=...)"
                 )
-            decided = n_a + n_b
+            decided = seen
         self._at, self._t = self.policy.position(counts, decided), decided
 
     # Where the window stands ----------------------------------------------------------------
@@ -103,8 +103,8 @@ class Shield:
         return self.policy.start.plus(self._at)
 
     @property
-    def gained(self) -> tuple[int, int, int, int]:
-        """``n_a, k_a, n_b, k_b`` since the policy's start."""
+    def gained(self) -> At:
+        """``n_a, k_a, n_b, k_b, …`` since the policy's start."""
         return self._at
 
     @property
@@ -135,10 +135,10 @@ class Shield:
     def guaranteed(self) -> bool:
         """Whether the property is certain to hold at the horizon, whatever comes."""
         if self._pending is None:
-            return self.policy.reader.feasible(self._t, *self._at)
+            return self.policy.reader.feasible(self._t, self._at)
         pending = self._pending
-        counted = _after(self._at, self._index[pending.group], pending.accepted)
-        return all(self.policy.reader.feasible(self._t, *at) for at in (self._at, counted))
+        counted = after(self._at, self._index[pending.group], pending.accepted)
+        return all(self.policy.reader.feasible(self._t, at) for at in (self._at, counted))
 
     # Deciding -------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Shield:
             self._refuse(group, cost)
         if proposed is not True and proposed is not False:
             proposed = as_flag(proposed)
-        accepted, why = verdict(self.policy, t, *at, g, proposed, cost)
+        accepted, why = verdict(self.policy, t, at, g, proposed, cost)
         decision = Decision(t, group, proposed, cost, accepted, why, at, why is not LOST)
         self._count(decision, g)
         return decision
@@ -173,7 +173,7 @@ class Shield:
             )
         if as_flag(outcome) == self.policy.prop.relevant_outcome:
             at, pending = self._at, self._pending
-            self._at = _after(at, self._index[pending.group], pending.accepted)
+            self._at = after(at, self._index[pending.group], pending.accepted)
         self._pending = None
 
     def decide_many(
@@ -211,13 +211,11 @@ class Shield:
     ) -> tuple[str | None, ...]:
         """Why each of the next requests was overruled."""
         why: list[str | None] = [None] * len(accepted)
-        before = requests.gained(accepted) + np.array(self._at)
+        before = requests.gained(accepted, len(self.policy.groups)) + np.array(self._at)
         for i in np.flatnonzero(overruled).tolist():
             g, proposed, cost = int(requests.groups[i]), bool(requests.proposed[i]), requests.costs
-            n_a, k_a, n_b, k_b = at = tuple(before[i].tolist())
-            _, reason = verdict(
-                self.policy, self._t + i, n_a, k_a, n_b, k_b, g, proposed, float(cost[i])
-            )
+            at = tuple(before[i].tolist())
+            _, reason = verdict(self.policy, self._t + i, at, g, proposed, float(cost[i]))
             group = self.policy.groups[g]
             why[i] = Decision(i, group, proposed, float(cost[i]), not proposed, reason, at).reason
         return tuple(why)
@@ -230,7 +228,7 @@ class Shield:
             self._refuse(group, cost)
         check_request(self.policy, self._t, group, cost)
         said = as_flag(proposed)
-        accepted, why = verdict(self.policy, self._t, *self._at, self._index[group], said, cost)
+        accepted, why = verdict(self.policy, self._t, self._at, self._index[group], said, cost)
         return Decision(self._t, group, said, cost, accepted, why, self._at, why is not LOST)
 
     def record(self, advice: Decision, *, final: Flag) -> Decision:
@@ -263,7 +261,7 @@ class Shield:
         if self.policy.reader.labelled:
             self._pending = decision
         else:
-            self._at = _after(self._at, g, decision.accepted)
+            self._at = after(self._at, g, decision.accepted)
 
     def _refuse(self, group: Group, cost: float) -> NoReturn:
         """Raise the error for a request that :meth:`decide` cannot answer."""
@@ -273,11 +271,3 @@ class Shield:
             )
         check_request(self.policy, self._t, group, cost)
         raise AssertionError(f"{group!r} at cost {cost!r} was refused for no reason")
-
-
-def _after(at: tuple[int, int, int, int], group: int, accepted: bool) -> tuple[int, int, int, int]:
-    """Counters after one more relevant person."""
-    n_a, k_a, n_b, k_b = at
-    if group:
-        return n_a, k_a, n_b + 1, k_b + accepted
-    return n_a + 1, k_a + accepted, n_b, k_b

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from fairshield.counts import Counts, Group, unknown_group
+from fairshield.counts import At, Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.policy import Policy
 from fairshield.records import as_cost, as_flag
@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
     ``position`` counts from 0 in the window; ``cost`` is the price of overruling this proposal,
     ``paid`` what was paid; ``guaranteed`` says whether the property is still certain to hold at
-    the horizon; ``seen_before`` are the counters ``(n_a, k_a, n_b, k_b)`` since the start of the
+    the horizon; ``seen_before`` are the counters ``(n_a, k_a, n_b, k_b, …)`` since the start of the
     window on which the decision rests.  ``period`` counts the periods of a run from 0.
     """
 
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
     cost: float
     accepted: bool
     why: Why
-    seen_before: tuple[int, int, int, int]
+    seen_before: At
     guaranteed: bool = True
     period: int = 0
 
@@ -103,12 +103,11 @@ class State:
 
 
 def verdict(
-    policy: Policy, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int, proposed: bool,
-    cost: float,
-) -> tuple[bool, Why]:  # fmt: skip
-    """Whether to accept, and why, after ``t`` decisions with these counters since the start."""
+    policy: Policy, t: int, at: At, group: int, proposed: bool, cost: float
+) -> tuple[bool, Why]:
+    """Whether to accept, and why, after ``t`` decisions with counters ``at`` since the start."""
     reader = policy.reader
-    can_reject, can_accept, code = reader.look_up(t, n_a, k_a, n_b, k_b, group)
+    can_reject, can_accept, code = reader.look_up(t, at, group)
     if can_accept is can_reject:
         if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
             accepted = not proposed
@@ -118,7 +117,7 @@ def verdict(
     else:
         accepted, why = can_accept, _FORCED
     # A person who turns out irrelevant leaves the counters as they are.
-    if reader.labelled and not reader.stays(t, n_a, k_a, n_b, k_b):
+    if reader.labelled and not reader.stays(t, at):
         why = LOST
     return accepted, why
 
@@ -137,7 +136,7 @@ def decide(policy: Policy, state: State, group: Group, proposed: bool, cost: flo
     t, said = state.decided, as_flag(proposed)
     at = policy.position(state.counts, t)
     check_request(policy, t, group, cost)
-    accepted, why = verdict(policy, t, *at, policy.groups.index(group), said, cost)
+    accepted, why = verdict(policy, t, at, policy.groups.index(group), said, cost)
     return Decision(t, group, said, float(cost), accepted, why, at, why is not LOST)
 
 

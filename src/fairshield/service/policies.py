@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from fairshield.counts import Group
+from fairshield.counts import Group, in_words
 from fairshield.errors import ArtifactError, FairshieldError, InvalidValueError
 from fairshield.layout import layout_of
 from fairshield.long.rule import unsupported
@@ -242,7 +242,12 @@ def _described(spec: Mapping[str, Any]) -> str:
 
 
 def check_groups(groups: tuple[Group, ...]) -> None:
-    """Refuse names that no request could name, or no database could store."""
+    """Refuse names that no request could name, or no database could store, and more than two."""
+    if len(groups) > 2:
+        raise InvalidValueError(
+            f"streams are for two groups, the policy has {len(groups)}: {in_words(groups)}; decide "
+            "with the library (fairshield.Shield) or the command line, or join groups"
+        )
     for group in groups:
         if not str(group).isprintable() or len(str(group)) > 200:
             raise InvalidValueError(

@@ -7,7 +7,7 @@ every other layer asks it one question, :meth:`Property.holds`.  With group rate
 .. math:: |k_a / n_a - k_b / n_b| \le p / q \iff q\,|k_a n_b - k_b n_a| \le p\, n_a n_b
 
 is a comparison of integers, because ``0.8 - 0.7 <= 0.1`` is false in floating point and every
-misjudged tie overrules somebody for nothing.
+misjudged tie overrules somebody for nothing.  Of three groups or more it must hold for every pair.
 
 A property of your own is a frozen dataclass with one method::
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from numbers import Rational, Real
 from typing import Any, ClassVar, Literal
 
@@ -25,15 +26,17 @@ Count = GroupCount[Any]
 
 @dataclass(frozen=True)
 class Property(ABC):
-    """A predicate of two groups' counters.
+    """A predicate of the groups' counters: it holds if it holds for every pair of groups.
 
+    With two groups there is one pair; with more, :meth:`bias_of` is the largest bias of any pair.
     Subclasses are frozen dataclasses with a ``kind`` (the name in files and on the command line)
-    and implement :meth:`fair`; :meth:`bias` and :attr:`limit` are what reports and plots show.
+    and implement :meth:`fair` for a pair, of which ``a`` is the group declared first;
+    :meth:`bias` and :attr:`limit` are what reports and plots show.
 
     Parameters
     ----------
     min_support
-        The property binds only once each group has this many relevant people.
+        The property binds a pair only once both groups have this many relevant people.
     undefined
         What to make of the rate of a group without relevant people: with ``"bias-0"`` it bounds
         nothing, as in the paper; ``"rate-0"`` makes it 0, as the published experiments did.
@@ -83,8 +86,13 @@ class Property(ABC):
         """
 
     def bias(self, a: Count, b: Count) -> Any:
-        """How unfair the counters are, as floats for reports; fair means ``bias <= limit``."""
+        """How unfair a pair's counters are, as floats for reports; fair means ``bias <= limit``."""
         return 1.0 - self.holds_array(a, b)
+
+    @property
+    def only_two(self) -> str | None:
+        """Why it cannot be asked of more than two groups; ``None``: it binds every pair."""
+        return None
 
     @property
     def limit(self) -> float:
@@ -100,13 +108,11 @@ class Property(ABC):
 
     def holds(self, counts: Counts) -> bool:
         """Whether the counters satisfy the property, decided in integers of any size."""
-        a, b = self._two(counts)
-        return bool(self._decide(a, b))
+        return all(bool(self._decide(a, b)) for a, b in self._pairs(counts.values()))
 
     def bias_of(self, counts: Counts) -> float:
-        """The bias of these counters, for people to read."""
-        a, b = self._two(counts)
-        return float(self.bias(a, b))
+        """The largest bias of any pair of these counters, for people to read."""
+        return max(float(self.bias(a, b)) for a, b in self._pairs(counts.values()))
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
@@ -128,11 +134,30 @@ class Property(ABC):
         """
         return None
 
-    def holds_array(self, a: Count, b: Count) -> NDArray[np.bool_]:
+    def holds_array(self, *groups: Count) -> NDArray[np.bool_]:
         """:meth:`holds` for arrays of counters that broadcast against each other, never wrapping.
 
         64-bit integers where every product fits, Python integers where it might not.
         """
+        first, *others = (self._pair_holds(a, b) for a, b in self._pairs(groups))
+        for fair in others:
+            first = first & fair
+        return first
+
+    def bias_array(self, *groups: Count) -> NDArray[np.float64]:
+        """:meth:`bias_of` for arrays of counters."""
+        pairs = [np.asarray(self.bias(a, b), float) for a, b in self._pairs(groups)]
+        largest: NDArray[np.float64] = np.max(np.broadcast_arrays(*pairs), axis=0)
+        return largest
+
+    def check_groups(self, n_groups: int) -> None:
+        """Refuse a number of groups that the property cannot be asked of."""
+        if n_groups < 2:
+            raise InvalidValueError(f"{self} compares groups, got {n_groups}: declare at least two")
+        if n_groups > 2 and self.only_two is not None:
+            raise InvalidValueError(f"{self} compares two groups, got {n_groups}: {self.only_two}")
+
+    def _pair_holds(self, a: Count, b: Count) -> NDArray[np.bool_]:
         arrays = self._exact_arrays(*a, *b)
         try:
             fair = self._decide(GroupCount(*arrays[:2]), GroupCount(*arrays[2:]))
@@ -167,13 +192,9 @@ class Property(ABC):
             )
         return a, b
 
-    def _two(self, counts: Counts) -> tuple[GroupCount[int], GroupCount[int]]:
-        if len(counts) != 2:
-            raise InvalidValueError(
-                f"{type(self).__name__} compares two groups, got {len(counts)}: {list(counts)}"
-            )
-        a, b = counts.values()
-        return a, b
+    def _pairs(self, groups: Collection[Count]) -> Iterator[tuple[Count, Count]]:
+        self.check_groups(len(groups))
+        return combinations(groups, 2)
 
     # Words and files ------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class PredictiveEquality(DifferenceOfRates, kind="predictive-equality"):
 
 @dataclass(frozen=True, init=False)
 class ShareParity(_Bounded, kind="share-parity"):
-    r"""Accepted people split evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`.
+    r"""Accepted people split evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`, for every pair.
 
     The bilingual team: ``ShareParity("0.1")`` keeps the two languages within a tenth of the team.
     """
@@ -130,6 +130,12 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
 
     def _most(self) -> int | None:
         return 1 if self.two_sided else None
+
+    @property
+    def only_two(self) -> str | None:
+        if self.two_sided:
+            return None
+        return "first to second is one ratio; use two_sided=True, which binds every pair"
 
     def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()

@@ -107,7 +107,8 @@ class Sustained(Property, kind="sustained"):
 
     def certificate(self, counts: Counts) -> Certificate | None:
         """A certificate for these counters, if there is one."""
-        found = self._corridors(*self._two(counts))
+        (pair,) = self._pairs(counts.values())
+        found = self._corridors(*pair)
         return None if found is None else Certificate(dict(zip(counts, found, strict=True)))
 
     def certifies(self, certificate: Certificate, counts: Counts) -> bool:
@@ -244,6 +245,10 @@ class Sustained(Property, kind="sustained"):
 
     def bias(self, a: Count, b: Count) -> Any:
         return self.of.bias(a, b)
+
+    @property
+    def only_two(self) -> str | None:
+        return f"a certificate is a pair of corridors; use {self.of} itself, over one window"
 
     @property
     def limit(self) -> float:

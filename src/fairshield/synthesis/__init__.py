@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairshield._version import __version__
-from fairshield.counts import Counts, Group, is_whole, unknown_group
+from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
 from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
@@ -30,7 +29,7 @@ from fairshield.synthesis.method import (
     chosen_method,
     obstacle_of,
 )
-from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.problem import Problem, make_problem, planned_rise
 
 Backend = Literal["auto", "reference", "cpu", "cuda"]
 Progress = Callable[[float], None]
@@ -138,11 +137,26 @@ def synthesize(
     start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
     spread = _checked_spread(spread, further)
     _check_terminal(prop, terminal)
+    _check_backend(backend, planned)
+    if len(inputs.groups) > 2:
+        from fairshield.synthesis import many
+
+        many.check_options(
+            len(inputs.groups), method=method, endgame=endgame, further=further, terminal=terminal,
+            best_effort=best_effort, backend=backend,
+        )  # fmt: skip
+        return _with_least_cost(
+            many.make_many_policy(
+                prop, inputs, horizon, start, points, spread=spread, method=method,
+                backend=backend, threads=processors() if threads is None else threads,
+                progress=progress,
+            ),
+            backend, threads,
+        )  # fmt: skip
     if best_effort and further:
         raise InvalidValueError(
             f"best_effort is for one window, and further={further} plans beyond it: leave one out"
         )
-    _check_backend(backend, planned)
     layout, n_levels = layout_of(planned, prop.relevant_outcome is not None), _n_levels(inputs)
     backend = _chosen(backend, layout, n_levels, record=horizon)
     most = MOST_ON_DEVICE if backend == "cuda" else MOST_STATES
@@ -179,7 +193,7 @@ def synthesize(
     effort = None
     if value == math.inf:
         if not best_effort:
-            raise _infeasible(problem, start)
+            raise _infeasible(prop, planned, start)
         effort = _best_effort(problem, backend)
         value = effort.start.cost
     policy = Policy(
@@ -201,12 +215,22 @@ def synthesize(
         risk=0.0 if effort is None else effort.start.risk,
         reason=reason,
     )
-    if spread == 1.0:
+    return _with_least_cost(policy, backend, threads)
+
+
+def _with_least_cost(policy: Policy, backend: Backend, threads: int | None) -> Policy:
+    """What a policy with ``spread`` costs, and what one without it would."""
+    if policy.expected_cost == math.inf:
+        raise _infeasible(policy.prop, policy.horizon, policy.start)
+    if policy.spread == 1.0:
         return policy
     from fairshield.evaluate import evaluate
 
-    plain = make_problem(prop, inputs, horizon, start, points, terminal=terminal)
-    if effort is None:
+    plain = make_problem(
+        policy.prop, policy.inputs, policy.horizon, policy.start, policy.checkpoints,
+        terminal=policy.terminal,
+    )  # fmt: skip
+    if policy.salvage is None:
         least, _ = _solve(plain, backend, threads, None, record=None)
     else:
         least = _best_effort(plain, backend).start.cost
@@ -261,11 +285,6 @@ def _long_cost_to_go(policy: LongPolicy, counts: Counts, decided: int) -> float:
     return expected_from(policy, counts, decided)
 
 
-def planned_rise(spread: float, horizon: int) -> NDArray[np.float64] | None:
-    """By how much the planned costs rise over the window."""
-    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
-
-
 def remaining_inputs(
     inputs: InputModel | InputSchedule, decided: int
 ) -> InputModel | InputSchedule:
@@ -288,6 +307,11 @@ def _solve(
     *,
     record: int | None,
 ) -> tuple[float, RowTable | None]:
+    threads = processors() if threads is None else threads
+    if len(problem.start) > 2:
+        from fairshield.synthesis import many
+
+        return many.solve(problem, record=False, threads=threads, backend=backend).value, None
     if backend == "reference":
         return reference.solve(problem, record)
     if _chosen(backend, problem.layout, problem.n_levels, record=record) == "cuda":
@@ -295,12 +319,11 @@ def _solve(
         return solution.value, solution.rows
     from fairshield.synthesis import solver
 
-    threads = processors() if threads is None else threads
     try:
         solution = solver.solve(problem, record=record, threads=threads, progress=progress)
     except MemoryError as error:
         raise MemoryLimitError(
-            f"horizon {problem.layout.horizon} needs more memory than there is ({error}): shorten "
+            f"horizon {problem.horizon} needs more memory than there is ({error}): shorten "
             "the horizon, or use fewer cost levels"
         ) from None
     return solution.value, solution.rows
@@ -431,6 +454,7 @@ def check_kinds(prop: object, inputs: object) -> None:
             f"inputs is an InputModel or an InputSchedule, got {type(inputs).__name__}: see "
             "InputModel.agnostic"
         )
+    prop.check_groups(len(inputs.groups))
 
 
 def _check_backend(backend: str, horizon: int) -> None:
@@ -448,12 +472,12 @@ def _n_levels(inputs: InputModel | InputSchedule) -> int:
     return len(inputs.table(1).levels)
 
 
-def _infeasible(problem: Problem, start: Counts) -> InfeasibleError:
-    so_far = " and ".join(
+def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
+    so_far = in_words(
         f"{count.accepted} accepted of {count.seen} in {group}" for group, count in start.items()
     )
     return InfeasibleError(
-        f"{problem.prop} cannot be guaranteed over {problem.layout.horizon} decisions starting "
+        f"{prop} cannot be guaranteed over {horizon} decisions starting "
         f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
         "min_support so that the property binds only once each group has enough people, lengthen "
         "the horizon, or drop early checkpoints"

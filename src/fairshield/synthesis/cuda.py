@@ -493,7 +493,7 @@ class _FairOf:
     """What the fair states of a layer depend on; the problem only answers."""
 
     prop: Property
-    start: tuple[GroupCount[int], GroupCount[int]]
+    start: tuple[GroupCount[int], ...]
     layout: Layout
     t: int
     problem: Problem = field(compare=False)

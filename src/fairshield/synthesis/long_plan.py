@@ -78,7 +78,7 @@ def make_long_policy(
         endgame=_checked_endgame(endgame, horizon, problem.n_levels, problem.layout.labelled),
     )
     policy = replace(policy, opening=make_opening(policy.tables, problem.start, horizon))
-    certified = policy.reader.feasible(0, 0, 0, 0, 0)
+    certified = policy.reader.feasible(0, (0, 0, 0, 0))
     if not certified and not best_effort:
         raise InfeasibleError(
             f"no certificate that {prop} can be reached in {policy.due[0]} decisions from "

@@ -18,6 +18,12 @@ MOST_ON_DEVICE = 5 * 10**10
 """The same for a CUDA device: not its time, but the size of the policy sets the limit."""
 
 
+def check_method(asked: str) -> None:
+    """Refuse a method that is not there."""
+    if asked not in ("auto", "exact", "long"):
+        raise InvalidValueError(f"method must be 'auto', 'exact' or 'long', got {asked!r}")
+
+
 def chosen_method(
     asked: Method, layout: Layout, obstacle: str | None, most: int
 ) -> tuple[str, str]:
@@ -25,8 +31,7 @@ def chosen_method(
 
     ``obstacle`` says why the long method does not apply, if it does not.
     """
-    if asked not in ("auto", "exact", "long"):
-        raise InvalidValueError(f"method must be 'auto', 'exact' or 'long', got {asked!r}")
+    check_method(asked)
     if asked == "long" and obstacle is not None:
         raise InvalidValueError(f"the long method does not apply: {obstacle}; use 'exact'")
     if asked != "auto":

@@ -42,18 +42,29 @@ class Problem:
 
     ``prop`` must hold at the checkpoints, ``terminal`` after the last decision.  ``weights``,
     ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group, proposal, cost
-    level; ``stay``: ``(steps,)``.
+    level; ``stay``: ``(steps,)``.  Of more than two groups there are as many in each array and in
+    ``start``, and no ``layout``.
     """
 
     prop: Property
     terminal: Property
     table: InputTable
-    layout: Layout
-    start: tuple[GroupCount[int], GroupCount[int]]
+    horizon: int
+    start: tuple[GroupCount[int], ...]
     checkpoints: tuple[int, ...]
     weights: Floats
     costs: Floats
     stay: Floats
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the outcome says who counts."""
+        return self.prop.relevant_outcome is not None
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the states of two groups live."""
+        return layout_of(self.horizon, self.labelled)
 
     @property
     def n_levels(self) -> int:
@@ -179,6 +190,11 @@ class Solution:
     rows: RowTable | None
 
 
+def planned_rise(spread: float, horizon: int) -> Floats | None:
+    """By how much the planned costs rise over the window."""
+    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
+
+
 def make_problem(
     prop: Property,
     inputs: InputModel | InputSchedule,
@@ -200,13 +216,12 @@ def make_problem(
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
     costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
-    a, b = inputs.groups
     return Problem(
         prop=prop,
         terminal=prop if terminal is None else terminal,
         table=table,
-        layout=layout_of(horizon, labelled),
-        start=(start[a], start[b]),
+        horizon=horizon,
+        start=tuple(start[group] for group in inputs.groups),
         checkpoints=checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),

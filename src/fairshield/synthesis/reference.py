@@ -18,11 +18,11 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fairshield.counts import GroupCount
+from fairshield.counts import At, GroupCount, after
 from fairshield.layout import Layout, layer_rows
 from fairshield.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
@@ -58,6 +58,16 @@ class Position(NamedTuple):
     n_b: int
     k_b: int
 
+    @property
+    def at(self) -> At:
+        """The counters."""
+        return self[1:]
+
+    @property
+    def where(self) -> tuple[int, At]:
+        """Decisions made, and the counters."""
+        return self.t, self[1:]
+
     def after(self, group: int, accepted: bool) -> Position:
         """One more decision, on a relevant person."""
         taken = int(accepted)
@@ -73,29 +83,46 @@ class Position(NamedTuple):
 START = Position(0, 0, 0, 0, 0)
 
 
-def cost_to_go(problem: Problem) -> Callable[[Position], float]:
+class ManyPosition(NamedTuple):
+    """Decisions made and counters since the start, of any number of groups."""
+
+    t: int
+    at: At
+
+    def after(self, group: int, accepted: bool) -> ManyPosition:
+        """One more decision, on a relevant person."""
+        return ManyPosition(self.t + 1, after(self.at, group, accepted))
+
+    def unchanged(self) -> ManyPosition:
+        """One more decision, on an irrelevant person."""
+        return self._replace(t=self.t + 1)
+
+
+S = TypeVar("S", Position, ManyPosition)
+
+
+def cost_to_go(problem: Problem) -> Callable[[S], float]:
     """The value function, memoised over counters."""
-    horizon, labelled = problem.layout.horizon, problem.layout.labelled
 
     @cache
-    def v(s: Position) -> float:
+    def v(s: S) -> float:
         if s.t in problem.checkpoints and not is_fair(problem, s):
             return math.inf
-        if s.t == horizon:
+        if s.t == problem.horizon:
             return 0.0 if is_fair(problem, s) else math.inf
-        rests = v(s.unchanged()) if labelled else 0.0
+        rests = v(s.unchanged()) if problem.labelled else 0.0
         if rests == math.inf:
             return math.inf
         i = s.t if len(problem.weights) > 1 else 0
         total = problem.stay[i] * rests
-        for g in (0, 1):
-            after = v(s.after(g, False)), v(s.after(g, True))
-            if min(after) == math.inf:
+        for g in range(len(problem.start)):
+            then = v(s.after(g, False)), v(s.after(g, True))
+            if min(then) == math.inf:
                 return math.inf
             for r, level in product((0, 1), range(problem.n_levels)):
                 weight = problem.weights[i, g, r, level]
                 if weight > LEAST_WEIGHT:
-                    total += weight * min(after[r], problem.costs[i, g, r, level] + after[1 - r])
+                    total += weight * min(then[r], problem.costs[i, g, r, level] + then[1 - r])
         return float(total)
 
     return v
@@ -106,13 +133,13 @@ def cost_to_go_of_traces(problem: Problem) -> float:
 
     Everything is looked up afresh in the definition: probabilities, outcomes, the property.
     """
-    table, prop, horizon = problem.table, problem.prop, problem.layout.horizon
+    table, prop, horizon = problem.table, problem.prop, problem.horizon
     checkpoints = {*problem.checkpoints, horizon}
     relevant = prop.relevant_outcome
     outcomes = (False, True) if relevant is not None else (None,)
 
-    def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> Position:
-        s = Position(0, 0, 0, 0, 0)
+    def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> ManyPosition:
+        s = ManyPosition(0, (0, 0) * len(problem.start))
         for g, accepted, outcome in trace:
             s = s.after(g, accepted) if outcome == relevant else s.unchanged()
         return s
@@ -125,7 +152,8 @@ def cost_to_go_of_traces(problem: Problem) -> float:
             return 0.0
         i = t if len(table.probs) > 1 else 0
         total = 0.0
-        for g, r, level in product((0, 1), (False, True), range(len(table.levels))):
+        groups = range(len(problem.start))
+        for g, r, level in product(groups, (False, True), range(len(table.levels))):
             best = math.inf
             for y in (False, True):
                 now = table.levels[level] * (y != r)
@@ -153,19 +181,15 @@ def _chance(problem: Problem, i: int, g: int, r: bool, level: int, z: bool | Non
     return positive if z else 1.0 - positive
 
 
-def is_fair(problem: Problem, s: Position) -> bool:
+def is_fair(problem: Problem, s: Position | ManyPosition) -> bool:
     """Whether the counters, start included, satisfy the property, at the end the terminal one."""
-    a, b = problem.start
-    prop = problem.terminal if s.t == problem.layout.horizon else problem.prop
-    return bool(
-        prop.holds_array(
-            GroupCount(s.n_a + a.seen, s.k_a + a.accepted),
-            GroupCount(s.n_b + b.seen, s.k_b + b.accepted),
-        )
-    )
+    prop = problem.terminal if s.t == problem.horizon else problem.prop
+    gained = zip(problem.start, s.at[::2], s.at[1::2], strict=True)
+    counts = (GroupCount(start.seen + n, start.accepted + k) for start, n, k in gained)
+    return bool(prop.holds_array(*counts))
 
 
-def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group: int) -> int:
+def code_of(problem: Problem, v: Callable[[S], float], s: S, group: int) -> int:
     """Cost levels worth overruling: ``+`` accepts, ``-`` rejects."""
     i = s.t if len(problem.costs) > 1 else 0
     reject, accept = v(s.after(group, False)), v(s.after(group, True))
@@ -177,7 +201,7 @@ def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group
 
 def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]:
     """Cost to go at the start and the policy up to layer ``record``, every row dense."""
-    v = cost_to_go(problem)
+    v: Callable[[Position], float] = cost_to_go(problem)
     if record is None:
         return v(START), None
 
@@ -200,7 +224,7 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
     the person counts, as nothing else depends on them.  What is possible only at probability zero
     still makes p positive, so that it is 0 exactly where fairness can be guaranteed.
     """
-    horizon, labelled = problem.layout.horizon, problem.layout.labelled
+    horizon, labelled = problem.horizon, problem.labelled
     checkpoints = {*problem.checkpoints, horizon}
 
     @cache
@@ -214,12 +238,12 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
         certain = rests.risk == 0.0
         risk, cost = problem.stay[i] * rests.risk, problem.stay[i] * rests.cost
         for g in (0, 1):
-            after = v(s.after(g, False)), v(s.after(g, True))
-            certain = certain and min(after).risk == 0.0
+            then = v(s.after(g, False)), v(s.after(g, True))
+            certain = certain and min(then).risk == 0.0
             code = effort_code(problem, v, s, g)
             for r, level in product((0, 1), range(problem.n_levels)):
                 overrule = code != 0 and (code > 0) == r and level < abs(code)
-                taken = after[1 - r if overrule else r]
+                taken = then[1 - r if overrule else r]
                 weight = problem.sorted_weights[i, g, r, level]
                 risk += weight * taken.risk
                 cost += weight * (taken.cost + overrule * problem.sorted_costs[i, g, r, level])
@@ -239,7 +263,7 @@ def effort_code(
     if only_one_is_certain or abs(accept.risk - reject.risk) > SAME_RISK:
         beyond = problem.n_levels + 1
         return beyond if accept.risk > reject.risk else -beyond
-    return code_of(problem, lambda after: v(after).cost, s, group)
+    return code_of(problem, lambda then: v(then).cost, s, group)
 
 
 def solve_best_effort(problem: Problem) -> BestEffort:
@@ -252,7 +276,7 @@ def solve_best_effort(problem: Problem) -> BestEffort:
         return 0 if violated else effort_code(problem, v, s, g)
 
     return BestEffort(
-        v(START), _row_table(problem, problem.layout.horizon, lambda s: v(s).risk > 0.0, code)
+        v(START), _row_table(problem, problem.horizon, lambda s: v(s).risk > 0.0, code)
     )
 
 
@@ -263,7 +287,7 @@ def _row_table(
     code: Callable[[Position, int], int],
 ) -> RowTable:
     """The codes of the states that are covered, every row dense."""
-    layout = Layout(record, problem.layout.labelled)
+    layout = Layout(record, problem.labelled)
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
     starts = np.full(layout.n_rows, -1, np.int64)
@@ -281,7 +305,7 @@ def _row_table(
                 for s in row[lo:hi]:
                     if not is_covered(s):
                         codes.append(dead)
-                    elif t == problem.layout.horizon:
+                    elif t == problem.horizon:
                         codes.append(0)
                     else:
                         codes.append(code(s, g))

@@ -9,12 +9,11 @@ tables claim to be feasible does not count; only the property does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
-from fairshield.layout import Layout
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.structure import broken
@@ -118,10 +117,9 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     if isinstance(policy, LongPolicy):
         return _verify_long(policy, progress)
     # Loads the compiler, which everything else in this module does without.
-    from fairshield.verify.reach import Reach
+    from fairshield.verify.reach import reach_of
 
-    reach, points = Reach(policy), set(policy.due)
-    total = Layout(policy.horizon, policy.labelled).n_states
+    reach, points = reach_of(policy), set(policy.due)
     for t in range(policy.horizon):
         reach.advance()
         violation = reach.violation() if t + 1 in points else None
@@ -129,7 +127,8 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
             example = find_counterexample(reach, violation)
             return Verification(False, reach.states, reach.transitions, example)
         if progress is not None:
-            progress(Layout(t + 1, policy.labelled).n_states / total)
+            layout = policy.layout
+            progress(replace(layout, horizon=t + 1).n_states / layout.n_states)
     return Verification(True, reach.states, reach.transitions)
 
 

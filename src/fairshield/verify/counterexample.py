@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import At, Counts, Group, in_words
 from fairshield.runtime.report import plain_counts, plain_number
 
 if TYPE_CHECKING:
-    from fairshield.verify.reach import Position, Reach
+    from fairshield.verify.reach import Reach
 
 
 class LoggedDecision(NamedTuple):
@@ -72,7 +72,7 @@ class Counterexample:
         )
 
     def __str__(self) -> str:
-        rates = " and ".join(
+        rates = in_words(
             f"{count.accepted} of {count.seen} in {group}" for group, count in self.counts.items()
         )
         return (
@@ -81,7 +81,7 @@ class Counterexample:
         )
 
 
-def find_counterexample(reach: Reach, violation: Position) -> Counterexample:
+def find_counterexample(reach: Reach, violation: At) -> Counterexample:
     """How the policy gets to ``violation``, which it reaches after ``reach.t`` decisions."""
     prop, counts = reach.policy.prop, reach.counts(violation)
     decisions: list[LoggedDecision] = []
@@ -92,11 +92,11 @@ def find_counterexample(reach: Reach, violation: Position) -> Counterexample:
     return Counterexample(tuple(reversed(decisions)), counts, prop.bias_of(counts), prop.limit)
 
 
-def _ways_to(reach: Reach, t: int, at: Position) -> Iterator[tuple[Position, LoggedDecision]]:
+def _ways_to(reach: Reach, t: int, at: At) -> Iterator[tuple[At, LoggedDecision]]:
     """Reachable states after ``t`` decisions that lead to ``at``, with the request that does."""
     policy = reach.policy
     relevant = policy.prop.relevant_outcome
-    for group, accepted in product((0, 1), (False, True)):
+    for group, accepted in product(range(len(policy.groups)), (False, True)):
         before = _before(at, group, accepted)
         if reach.reached(t, before):
             for proposed, level in product((accepted, not accepted), reach.costs):
@@ -113,7 +113,6 @@ def _ways_to(reach: Reach, t: int, at: Position) -> Iterator[tuple[Position, Log
         yield at, LoggedDecision(policy.groups[0], False, cost, not relevant, accepted)
 
 
-def _before(at: Position, group: int, accepted: bool) -> Position:
-    if group == 0:
-        return at._replace(n_a=at.n_a - 1, k_a=at.k_a - accepted)
-    return at._replace(n_b=at.n_b - 1, k_b=at.k_b - accepted)
+def _before(at: At, group: int, accepted: bool) -> At:
+    i = 2 * group
+    return (*at[:i], at[i] - 1, at[i + 1] - accepted, *at[i + 2 :])

@@ -3,28 +3,166 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount
+from fairshield.codes import accepts
+from fairshield.counts import At, Counts, GroupCount
 from fairshield.layout import layer_rows
+from fairshield.many import ManyPolicy
+from fairshield.many.kernels import look_up
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import tables, verdict
-from fairshield.verify.kernels import expand
+from fairshield.runtime.compiled import many_tables, tables, verdict
+from fairshield.verify.kernels import counters_in, expand, expand_many
 
 _STATES_AT_ONCE = 1 << 20
+Ints = NDArray[np.int64]
+Flags = NDArray[np.uint8]
 
 
-class Position(NamedTuple):
-    """Counters since the start of the window."""
+class Reach(ABC):
+    """States reachable after ``t`` decisions, and, one bit per state, after all earlier ones."""
 
-    n_a: int
-    k_a: int
-    n_b: int
-    k_b: int
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.t = 0
+        self.states, self.transitions = 1, 0
+        self.costs = dict(usable_costs(policy.edges.tolist()))
+        self._levels = np.array(list(self.costs), np.int64)
+        self._here = np.ones(1, np.uint8)
+        self._past: list[Flags] = []
+
+    @abstractmethod
+    def _expand(self, here: Flags) -> tuple[Flags, int]:
+        """The states that follow those of layer ``t``, and in how many ways."""
+
+    @abstractmethod
+    def _counters(self, states: Ints) -> Ints:
+        """``(states, 2 G)``: counters of states of layer ``t`` given by their place in it."""
+
+    @abstractmethod
+    def _place(self, t: int, at: At) -> int:
+        """The place of a state in its layer."""
+
+    @abstractmethod
+    def accepts(self, t: int, at: At, group: int, proposed: bool, level: int) -> bool:
+        """What the policy decides."""
+
+    def advance(self) -> None:
+        """One more decision, whatever the request and its outcome."""
+        after, transitions = self._expand(self._here)
+        self._past.append(np.packbits(self._here))
+        self._here = after
+        self.t += 1
+        self.transitions += transitions
+        self.states += int(np.count_nonzero(after))
+
+    def violation(self) -> At | None:
+        """The first reachable state that violates the property, if any."""
+        states, start = np.flatnonzero(self._here), self.policy.start_counts()
+        prop = self.policy.prop
+        if self.t == self.policy.horizon and not self.policy.further:
+            prop = self.policy.terminal or prop
+        for first in range(0, len(states), _STATES_AT_ONCE):
+            at = self._counters(states[first : first + _STATES_AT_ONCE])
+            fair = prop.holds_array(
+                *(
+                    GroupCount(at[:, 2 * g] + of.seen, at[:, 2 * g + 1] + of.accepted)
+                    for g, of in enumerate(start)
+                )
+            )
+            bad = np.flatnonzero(~fair)
+            if len(bad):
+                return tuple(at[bad[0]].tolist())
+        return None
+
+    def positions(self) -> Ints:
+        """Counters since the start of all states reached, one row ``n_a, k_a, …`` each."""
+        return self._counters(np.flatnonzero(self._here))
+
+    def reached(self, t: int, at: At) -> bool:
+        """Whether ``at`` is among the states after ``t`` earlier decisions."""
+        pairs = zip(at[::2], at[1::2], strict=True)
+        if not all(0 <= k <= n for n, k in pairs) or sum(at[::2]) > t:
+            return False
+        state = self._place(t, at)
+        return bool(self._past[t][state >> 3] >> (7 - (state & 7)) & 1)
+
+    def counts(self, at: At) -> Counts:
+        """Counters including the policy's start."""
+        return self.policy.start.plus(at)
+
+
+def reach_of(policy: Policy) -> Reach:
+    """What explores the tables of ``policy``."""
+    return ManyReach(policy) if isinstance(policy, ManyPolicy) else TableReach(policy)
+
+
+class TableReach(Reach):
+    """States of two groups, row after row in the order of the policy's rows."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self._tables = tables(policy)
+        self._layer = _Layer(0, policy.labelled)
+
+    def _expand(self, here: Flags) -> tuple[Flags, int]:
+        layer, after = self._layer, _Layer(self.t + 1, self.policy.labelled)
+        reached = np.zeros(after.n_states, np.uint8)
+        transitions = expand(
+            self._tables, self.t, self._levels, layer.rows, layer.starts, here, after.starts,
+            reached,
+        )  # fmt: skip
+        self._layer = after
+        return reached, transitions
+
+    def _counters(self, states: Ints) -> Ints:
+        return np.stack(self._layer.positions(states), axis=1)
+
+    def _place(self, t: int, at: At) -> int:
+        row, along = self.policy.layout.place(t, *at)
+        row -= self.policy.layout.rows_before(t)
+        return int(_Layer(t, self.policy.labelled).starts[row]) + along
+
+    def accepts(self, t: int, at: At, group: int, proposed: bool, level: int) -> bool:
+        """What the policy decides."""
+        return bool(verdict(self._tables, t, *at, group, proposed, level))
+
+
+class ManyReach(Reach):
+    """States of three groups or more, by number."""
+
+    policy: ManyPolicy
+
+    def __init__(self, policy: ManyPolicy) -> None:
+        super().__init__(policy)
+        self._tables, self._layout = many_tables(policy), policy.layout
+
+    def _expand(self, here: Flags) -> tuple[Flags, int]:
+        reached = np.zeros(self._layout.states_of(self.t + 1), np.uint8)
+        sums = np.zeros(self._layout.kinds, np.int64)
+        at = np.zeros(2 * self._layout.n_groups, np.int64)
+        first = self._layout.states_before(self.t + 1)
+        found = expand_many(self._tables, self.t, self._levels, here, first, reached, sums, at)
+        return reached, int(found)
+
+    def _counters(self, states: Ints) -> Ints:
+        found = np.empty((len(states), 2 * self._layout.n_groups), np.int64)
+        sums = np.zeros(self._layout.kinds, np.int64)
+        counters_in(self._layout.terms, self.t, states, sums, found)
+        return found
+
+    def _place(self, t: int, at: At) -> int:
+        return self._layout.place(t, at) - self._layout.states_before(t)
+
+    def accepts(self, t: int, at: At, group: int, proposed: bool, level: int) -> bool:
+        """What the policy decides."""
+        code = look_up(self._tables, t, np.array(at, np.int64), group)
+        return bool(accepts(self._tables.ranks, code, t, group, proposed, level))
 
 
 class _Layer:
@@ -38,83 +176,13 @@ class _Layer:
     def n_states(self) -> int:
         return int(self.starts[-1])
 
-    def positions(self, states: NDArray[np.int64]) -> Any:
+    def positions(self, states: Ints) -> Any:
         """Counters of states given by number, as four arrays."""
         row = np.searchsorted(self.starts, states, side="right") - 1
         n_a, n_b, short = (column[row] for column in self.rows)
         long = states - self.starts[row]
         turned = n_a > n_b
         return n_a, np.where(turned, long, short), n_b, np.where(turned, short, long)
-
-
-class Reach:
-    """States reachable after ``t`` decisions, and, one bit per state, after all earlier ones."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.t = 0
-        self.states, self.transitions = 1, 0
-        self.costs = dict(usable_costs(policy.edges.tolist()))
-        self._tables = tables(policy)
-        self._levels = np.array(list(self.costs), np.int64)
-        self._layer = _Layer(0, policy.labelled)
-        self._here = np.ones(1, np.uint8)
-        self._past: list[NDArray[np.uint8]] = []
-
-    def advance(self) -> None:
-        """One more decision, whatever the request and its outcome."""
-        layer, here = self._layer, self._here
-        after = _Layer(self.t + 1, self.policy.labelled)
-        reached = np.zeros(after.n_states, np.uint8)
-        self.transitions += expand(
-            self._tables, self.t, self._levels, layer.rows, layer.starts, here,
-            after.starts, reached,
-        )  # fmt: skip
-        self._past.append(np.packbits(here))
-        self._layer, self._here = after, reached
-        self.t += 1
-        self.states += int(np.count_nonzero(reached))
-
-    def violation(self) -> Position | None:
-        """The first reachable state that violates the property, if any."""
-        states = np.flatnonzero(self._here)
-        a, b = self.policy.start_counts()
-        prop = self.policy.prop
-        if self.t == self.policy.horizon and not self.policy.further:
-            prop = self.policy.terminal or prop
-        for first in range(0, len(states), _STATES_AT_ONCE):
-            n_a, k_a, n_b, k_b = self._layer.positions(states[first : first + _STATES_AT_ONCE])
-            fair = prop.holds_array(
-                GroupCount(n_a + a.seen, k_a + a.accepted),
-                GroupCount(n_b + b.seen, k_b + b.accepted),
-            )
-            bad = np.flatnonzero(~fair)
-            if len(bad):
-                i = bad[0]
-                return Position(int(n_a[i]), int(k_a[i]), int(n_b[i]), int(k_b[i]))
-        return None
-
-    def positions(self) -> NDArray[np.int64]:
-        """Counters since the start of all states reached, one row ``n_a, k_a, n_b, k_b`` each."""
-        return np.stack(self._layer.positions(np.flatnonzero(self._here)), axis=1)
-
-    def reached(self, t: int, at: Position) -> bool:
-        """Whether ``at`` is among the states after ``t`` earlier decisions."""
-        n_a, k_a, n_b, k_b = at
-        if not (0 <= k_a <= n_a and 0 <= k_b <= n_b and n_a + n_b <= t):
-            return False
-        row, along = self.policy.layout.place(t, *at)
-        row -= self.policy.layout.rows_before(t)
-        state = int(_Layer(t, self.policy.labelled).starts[row]) + along
-        return bool(self._past[t][state >> 3] >> (7 - (state & 7)) & 1)
-
-    def accepts(self, t: int, at: Position, group: int, proposed: bool, level: int) -> bool:
-        """What the policy decides."""
-        return bool(verdict(self._tables, t, *at, group, proposed, level))
-
-    def counts(self, at: Position) -> Counts:
-        """Counters including the policy's start."""
-        return self.policy.start.plus(at)
 
 
 def usable_costs(edges: list[float]) -> list[tuple[int, float]]:

@@ -1,0 +1,268 @@
+"""Windows, counted: how each one ended, and what a stream of decisions did in all of them.
+
+Knows arrays and counters, not who decided: the same count describes a shield, the classifier
+without it, and any other method on the same people.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Counts, Group, GroupCount
+from fairshield.periodic import PeriodicPolicy
+from fairshield.policy import Policy
+from fairshield.spec import Property
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def count_windows(window: Ints, group: Ints, accepted: Flags, shape: tuple[int, int]) -> Ints:
+    """``(windows, groups, 2)``: people seen and accepted, from one entry per person.
+
+    >>> at, who = np.array([0, 0, 1]), np.array([0, 1, 1])
+    >>> count_windows(at, who, np.array([True, False, True]), (2, 2)).tolist()
+    [[[1, 1], [1, 0]], [[0, 0], [1, 1]]]
+    """
+    cell, cells = window * shape[1] + group, shape[0] * shape[1]
+    seen = np.bincount(cell, minlength=cells)
+    taken = np.bincount(cell[accepted], minlength=cells)
+    return np.stack((seen, taken), axis=1).reshape(*shape, 2)
+
+
+def fair_windows(prop: Property, counters: Ints) -> Flags:
+    """``(windows,)``: whether the property holds for these counters, decided in integers."""
+    return prop.holds_array(*_by_group(counters))
+
+
+def window_biases(prop: Property, counters: Ints) -> NDArray[np.float64]:
+    """``(windows,)``: the largest bias of any two groups."""
+    return prop.bias_array(*_by_group(counters))
+
+
+def _by_group(counters: Ints) -> list[GroupCount[Ints]]:
+    return [GroupCount(*np.moveaxis(of_one, -1, 0)) for of_one in np.moveaxis(counters, 1, 0)]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One group's decisions, of everybody whatever their outcome."""
+
+    group: Group
+    decisions: int
+    proposed: int
+    accepted: int
+    overruled: int
+
+    @property
+    def rate(self) -> float:
+        """Share accepted; NaN of nobody."""
+        return self.accepted / self.decisions if self.decisions else math.nan
+
+    @property
+    def proposed_rate(self) -> float:
+        """Share that the classifier would have accepted; NaN of nobody."""
+        return self.proposed / self.decisions if self.decisions else math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShieldReport:
+    """What a shield did on a stream of people; prints as a short table.
+
+    Attributes
+    ----------
+    prop, limit
+        The property in words, and the largest bias that is fair.
+    horizon
+        Decisions in a window or period.
+    decisions, windows
+        Decisions made, and windows or periods that they completed.
+    unfair, unfair_unshielded
+        Completed windows at whose end the property did not hold: with the shield, and had all
+        proposals been followed.
+    largest_bias, largest_bias_unshielded
+        Of any two groups, at the end of any completed window; 0 if there is none.
+    overruled, cost
+        Proposals overruled, and what that cost.
+    expected_cost
+        Per window, as the policy expects; of a periodic policy, per period of its first plan.
+    groups
+        The same by group.
+    followed
+        People of unseen groups, whose proposals were followed and who are not counted.
+    """
+
+    prop: str
+    limit: float
+    horizon: int
+    decisions: int
+    windows: int
+    unfair: int
+    unfair_unshielded: int
+    largest_bias: float
+    largest_bias_unshielded: float
+    overruled: int
+    cost: float
+    expected_cost: float
+    groups: tuple[GroupReport, ...]
+    followed: int = 0
+
+    @property
+    def all_fair(self) -> bool:
+        """Whether every completed window ended fair."""
+        return not self.unfair
+
+    @property
+    def overruled_share(self) -> float:
+        """Share of decisions overruled; 0 of none."""
+        return self.overruled / self.decisions if self.decisions else 0.0
+
+    @property
+    def cost_per_window(self) -> float:
+        """Cost of as many decisions as a window has, on average; 0 of none."""
+        return self.cost / self.decisions * self.horizon if self.decisions else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; a bias or cost that is infinite or unknown becomes ``None``."""
+        data = asdict(self)
+        data["groups"] = [asdict(group) for group in self.groups]
+        finite = {k: None if v != v or v in (math.inf, -math.inf) else v for k, v in data.items()}
+        return {**finite, "all_fair": self.all_fair, "overruled_share": self.overruled_share}
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.prop}, every {self.horizon} decisions",
+            f"{self.decisions} decisions, {self.windows} windows: {self.unfair} unfair, "
+            f"{self.unfair_unshielded} without the shield",
+            f"overruled {self.overruled} ({self.overruled_share:.1%}), cost per window "
+            f"{self.cost_per_window:.4g}, expected {self.expected_cost:.4g}",
+            f"largest bias {self.largest_bias:.4g}, without the shield "
+            f"{self.largest_bias_unshielded:.4g}",
+        ]
+        lines += [
+            f"{g.group}: {g.decisions} people, accepted {g.rate:.1%}, proposed "
+            f"{g.proposed_rate:.1%}, overruled {g.overruled}"
+            for g in self.groups
+        ]
+        if self.followed:
+            lines.append(f"{self.followed} of unseen groups, followed and not counted")
+        return "\n".join(lines)
+
+
+@dataclass(eq=False)
+class Tally:
+    """Adds up decisions, in any number of pieces, into a :class:`ShieldReport`.
+
+    Parameters
+    ----------
+    policy
+        Whose decisions are counted.  Windows begin anew with its start; where it is periodic,
+        counters go on.
+    """
+
+    policy: Policy | PeriodicPolicy
+    decisions: int = 0
+    followed: int = 0
+    cost: float = 0.0
+    unfair: list[int] = field(default_factory=lambda: [0, 0])
+    largest: list[float] = field(default_factory=lambda: [0.0, 0.0])
+
+    def __post_init__(self) -> None:
+        n = len(self.policy.groups)
+        self.open = np.zeros((2, n, 2), np.int64)
+        """Counters of the window in progress, with the shield and without."""
+        self.by_group = np.zeros((n, 4), np.int64)
+
+    @property
+    def running(self) -> bool:
+        """Whether counters go on from one window to the next."""
+        return isinstance(self.policy, PeriodicPolicy)
+
+    @property
+    def horizon(self) -> int:
+        """Decisions in a window or period."""
+        policy = self.policy
+        return policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
+
+    def add(
+        self,
+        group: NDArray[Any],
+        proposed: Flags,
+        accepted: Flags,
+        paid: NDArray[np.float64],
+        relevant: Flags | None = None,
+    ) -> Tally:
+        """Count decisions in order; ``group`` is -1 for those who are followed, not counted."""
+        known = np.flatnonzero(group >= 0)
+        self.followed += len(group) - len(known)
+        group, proposed, accepted = group[known].astype(np.int64), proposed[known], accepted[known]
+        self.cost += float(paid.sum())
+        self._add_to_groups(group, proposed, accepted)
+        before, after = (
+            self.decisions // self.horizon,
+            (self.decisions + len(known)) // self.horizon,
+        )
+        window = (self.decisions + np.arange(len(known))) // self.horizon - before
+        self.decisions += len(known)
+        shape = after - before + 1, len(self.policy.groups)
+        counted = slice(None) if relevant is None else relevant[known]
+        for side, taken in enumerate((accepted, proposed)):
+            counters = count_windows(window[counted], group[counted], taken[counted], shape)
+            self._close(side, counters)
+        return self
+
+    def report(self) -> ShieldReport:
+        """Everything so far."""
+        policy = self.policy
+        if isinstance(policy, PeriodicPolicy):
+            cost, periods = policy.outlook()
+            expected = cost / periods
+        else:
+            expected = policy.expected_cost
+        rows = zip(policy.groups, self.by_group.tolist(), strict=True)
+        return ShieldReport(
+            prop=str(policy.prop),
+            limit=policy.prop.limit,
+            horizon=self.horizon,
+            decisions=self.decisions,
+            windows=self.decisions // self.horizon,
+            unfair=self.unfair[0],
+            unfair_unshielded=self.unfair[1],
+            largest_bias=self.largest[0],
+            largest_bias_unshielded=self.largest[1],
+            overruled=int(self.by_group[:, 3].sum()),
+            cost=self.cost,
+            expected_cost=expected,
+            groups=tuple(GroupReport(name, *row) for name, row in rows),
+            followed=self.followed,
+        )
+
+    def _add_to_groups(self, group: Ints, proposed: Flags, accepted: Flags) -> None:
+        n = len(self.by_group)
+        everybody = np.ones(len(group), np.bool_)
+        for column, those in enumerate((everybody, proposed, accepted, proposed != accepted)):
+            self.by_group[:, column] += np.bincount(group[those], minlength=n)
+
+    def _close(self, side: int, counters: Ints) -> None:
+        """Judge the windows that are over; the last counters are of the window in progress."""
+        counters[0] += self.open[side]
+        if self.running:
+            counters = counters.cumsum(axis=0)
+        self.open[side] = counters[-1]
+        if len(counters) == 1:
+            return
+        ends = counters[:-1] + _start(self.policy)
+        prop = self.policy.prop
+        self.unfair[side] += int((~fair_windows(prop, ends)).sum())
+        worst = float(window_biases(prop, ends).max())
+        self.largest[side] = max(self.largest[side], worst)
+
+
+def _start(policy: Policy | PeriodicPolicy) -> Ints:
+    start: Counts = policy.start
+    return np.array([start[group] for group in policy.groups], np.int64)
