@@ -9,7 +9,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo serve test check reproduce bench lock clean
+.PHONY: help demo serve test check docs package reproduce bench lock clean
 
 help:  ## Show this list
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
@@ -29,6 +29,14 @@ check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-docs  ## Build the documentation site: notebooks run, warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -n -b html $(ARGS) docs build/docs/html
+	$(BIN)/python tests/docs/check_site.py build/docs/html
+	@echo "Open build/docs/html/index.html"
+
+package: $(VENV)/.installed-dev  ## Build wheel and sdist; install with each extra, on each Python
+	$(BIN)/python tests/install/check_packages.py $(ARGS)
 
 reproduce: $(VENV)/.installed-dev  ## Run the paper's experiments (ARGS=--quick: in a minute)
 	$(BIN)/fairshield reproduce $(ARGS)
@@ -64,10 +72,15 @@ $(VENV)/.installed-service: pyproject.toml constraints.txt | $(BIN)/pip
 	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[service,client]'
 	@touch $@
 
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing fairshield[docs] into $(VENV) ..."
+	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[docs]'
+	@touch $@
+
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Installing fairshield[dev] into $(VENV) ..."
 	@$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.installed-demo $(VENV)/.installed-service
+	@touch $@ $(VENV)/.installed-demo $(VENV)/.installed-service $(VENV)/.installed-docs
 
 # pip is the last thing venv writes: where it stands, the environment is complete.
 $(BIN)/pip:

@@ -57,7 +57,7 @@ class Policy:
     """
 
     method: ClassVar[Literal["exact", "long"]] = "exact"
-    """``exact``: a table of all decisions; ``long``: see :mod:`fairshield.long`."""
+    """A table of all decisions is ``exact``; of ``long`` ones see :mod:`fairshield.long`."""
     stored_as: ClassVar[str] = "exact"
     """The kind in files: that of the method, or ``many`` for a table of three groups or more."""
     _methods: ClassVar[dict[str, type[Policy]]] = {}

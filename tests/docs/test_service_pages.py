@@ -6,7 +6,10 @@ import inspect
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from shutil import which
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -87,6 +90,41 @@ def test_the_example_of_an_answer_has_all_its_fields() -> None:
     found = re.search(r'^```json\n(\{"n".*?)^```$', API, re.M | re.S)
     assert found
     assert tuple(json.loads(found[1])) == Decision.__struct_fields__
+
+
+@pytest.mark.skipif(not (which("curl") and which("jq")), reason="the page needs curl and jq")
+def test_the_session_with_curl_is_answered_as_the_page_says(tmp_path: Path) -> None:
+    listening, *commands = re.findall(r"^```sh\n(.*?)^```$", API, re.M | re.S)
+    assert listening == "fairshield serve --db shield.db\n"
+    serve = ["serve", "--db", str(tmp_path / "shield.db"), "--port", "0"]
+    service = subprocess.Popen(
+        [sys.executable, "-m", "fairshield", *serve],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        assert service.stdout
+        address = service.stdout.readline().split()[-1].removeprefix("http://")
+        script = "".join(
+            line for text in commands for line in text.splitlines(True) if " -sN " not in line
+        )
+        script = script.replace("localhost:8000", address).replace(
+            "curl -s ", r"curl -s -w '\n' --fail-with-body "
+        )
+        asked = subprocess.run(
+            ["bash", "-e", "-o", "pipefail", "-c", script], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120,
+        )  # fmt: skip
+    finally:
+        service.terminate()
+        service.communicate(timeout=30)
+    assert asked.returncode == 0, asked.stdout
+    shown = json.loads(re.findall(r"^```json\n(.*?)^```$", API, re.M | re.S)[0])
+    given = next(json.loads(line) for line in asked.stdout.splitlines() if line.startswith('{"n":'))
+    assert list(shown) == list(given)
+    changing = ("at", "receipt")
+    assert {k: v for k, v in shown.items() if k not in changing} == {
+        k: v for k, v in given.items() if k not in changing
+    }
 
 
 def test_every_metric_that_is_named_exists() -> None:

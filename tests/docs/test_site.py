@@ -1,0 +1,82 @@
+"""The site lists everything: public names, pages, notebooks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import check_site
+import pytest
+
+import fairshield
+
+DOCS = Path(__file__).parents[2] / "docs"
+NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "".join(page.read_text("utf-8") for page in DOCS.glob("api/*.md"))
+    documented = set(re.findall(r"^\.\. auto\w+:: fairshield\.(\w+)(?:\(.*\))?$", text, re.M))
+    public = {
+        name
+        for name in dir(fairshield)
+        if not name.startswith("_")
+        and str(getattr(getattr(fairshield, name), "__module__", "")).startswith("fairshield")
+    }
+    assert public == documented
+
+
+def listed(page: Path) -> set[str]:
+    """The pages in the tables of contents of a page."""
+    trees = re.findall(r"^```\{toctree\}\n((?:.*\n)*?)```$", page.read_text("utf-8"), re.M)
+    entries = [line for tree in trees for line in tree.splitlines() if re.match(r"[^:\s]", line)]
+    return {re.sub(r".*<(.*)>", r"\1", entry) for entry in entries}
+
+
+@pytest.mark.parametrize("folder", [DOCS, DOCS / "api"], ids=["docs", "api"])
+def test_every_page_is_in_a_table_of_contents(folder: Path) -> None:
+    pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+    assert {name for name in listed(folder / "index.md") if "/" not in name} == pages
+
+
+def test_every_notebook_is_in_a_table_of_contents() -> None:
+    names = {f"notebooks/{path.stem}" for path in NOTEBOOKS}
+    assert names == {name for name in listed(DOCS / "index.md") if name.startswith("notebooks/")}
+    assert len(names) >= 3
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_kept_without_outputs(path: Path) -> None:
+    # They are made when the site is built; kept, they would change with every run.
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        assert not cell.get("outputs"), cell["source"]
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<script src="https://cdn.example.org/a.js"></script>',
+        '<link rel="stylesheet" href="//fonts.example.org/a.css">',
+        '<img src="http://example.org/a.png">',
+        '<p style="background: url(https://example.org/a.png)">',
+        '<a href="missing.html">',
+        '<a href="index.html#missing">',
+        '<a href="#missing">',
+    ],
+)
+def test_a_site_that_fetches_or_misses_something_is_refused(line: str, tmp_path: Path) -> None:
+    page = tmp_path / "index.html"
+    page.write_text('<a id="here" href="#here"></a><img src="data:image/png;base64,">')
+    assert check_site.main(str(tmp_path)) == 0
+    page.write_text(page.read_text() + line)
+    check_site._page.cache_clear()
+    assert check_site.main(str(tmp_path)) == 1
+
+
+def test_a_style_that_fetches_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<p>")
+    (tmp_path / "a.css").write_text('@import "https://example.org/a.css";')
+    check_site._page.cache_clear()
+    assert check_site.main(str(tmp_path)) == 1
