@@ -19,6 +19,7 @@ import numpy as np
 
 import fairshield as fs
 from benchmarks import cuda
+from benchmarks.classifier import shielded_classifier
 from benchmarks.experiments import reproduction, simulated_runs
 from benchmarks.frames import frames
 from benchmarks.groups import three_groups
@@ -220,6 +221,7 @@ SECTIONS = (
     cuda_device,
     artefact_size,
     decisions,
+    shielded_classifier,
     frames,
     verification,
     three_groups,

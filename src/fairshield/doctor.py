@@ -333,14 +333,15 @@ def _cuda() -> str:
 def _cache() -> Cache | None:
     """``None`` if the compiler cannot be loaded, of which the packages tell."""
     try:
-        from fairshield.compiler import FOLDER
+        from fairshield import compiler
     except ImportError:
         return None
-    older = [path for path in FOLDER.parent.glob(f"{NAME}-*") if path != FOLDER and path.is_dir()]
+    folder = compiler.FOLDER
+    older = [path for path in folder.parent.glob(f"{NAME}-*") if path != folder and path.is_dir()]
     return Cache(
-        folder=str(FOLDER),
-        bytes=_size(FOLDER),
-        writable=os.access(FOLDER, os.W_OK),
+        folder=str(folder),
+        bytes=_size(folder),
+        writable=os.access(folder, os.W_OK),
         older=len(older),
         older_bytes=sum(map(_size, older)),
     )

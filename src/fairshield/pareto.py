@@ -188,8 +188,10 @@ def _trade(
     start: Counts,
     interventions: bool,
 ) -> Trade:
-    few = layout_of(horizon, prop.relevant_outcome is not None).n_states <= MOST_STATES
-    if few:
+    labelled, two = prop.relevant_outcome is not None, len(inputs.groups) == 2
+    # For more groups there are tables only, and synthesis says if one is too large.
+    few = not two or layout_of(horizon, labelled).n_states <= MOST_STATES
+    if two and few:
         cost = least_cost(prop, inputs, horizon=horizon, start=start)
     else:
         try:
@@ -238,11 +240,11 @@ def unfair_unshielded(
     With requests alike at every step, :math:`n_a` and :math:`n_b` are multinomial and, given
     them, :math:`k_a` and :math:`k_b` are independent binomials, of which those that are fair are
     an interval (:meth:`Property.fair_interval`).  ``None`` where requests change over the window,
-    where that is not known, or where there are too many ends to add up.
+    with more than two groups, or where there are too many ends to add up.
     """
     labelled = prop.relevant_outcome is not None
     pairs = (horizon + 1) * (horizon + 2) // 2 if labelled else horizon + 1
-    if not isinstance(inputs, InputModel) or pairs * (horizon + 1) > _MOST_ENDS:
+    if not isinstance(inputs, InputModel) or len(start) > 2 or pairs * (horizon + 1) > _MOST_ENDS:
         return None
     table = inputs.table(horizon)
     cells = (table.probs * table.relevance(prop.relevant_outcome))[0].sum(axis=2)

@@ -365,10 +365,9 @@ def plot_pareto(found: Pareto, path: Path, *, dpi: int = 140) -> None:
         axes.grid(axis="y", color="#E6E6E6", lw=0.8)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=9, loc="upper right")
-    a, b = found.groups
-    title = (
-        f"{found.kind.replace('-', ' ').capitalize()} between {a} and {b}: what each bound costs"
-    )
+    *most, last = map(str, found.groups)
+    name = found.kind.replace("-", " ").capitalize()
+    title = f"{name} between {', '.join(most)} and {last}: what each bound costs"
     figure.text(0.012, 0.94, title, size=13.5, weight="bold", color=INK)
     save_small(figure, path, dpi)
 

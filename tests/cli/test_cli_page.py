@@ -74,6 +74,9 @@ def made(kind: str) -> Any:
         "static-fair": lambda: fs.StaticFairShield(parity, even, period=8).policy,
         "impact": lambda: fs.synthesize(fs.DisparateImpact("0.5"), even, horizon=8),
         "rates": lambda: fs.synthesize(fs.BoundedRates("0.2", "0.8"), even, horizon=12),
+        "three groups": lambda: fs.synthesize(
+            parity, fs.InputModel.agnostic(dict.fromkeys((*GROUPS, "c"), 1 / 3)), horizon=8
+        ),
         "shares": lambda: fs.synthesize(fs.ShareParity("0.5"), even, horizon=8),
     }[kind]()
 
@@ -88,6 +91,7 @@ PROMISES = {
     "static-fair": "condition",
     "impact": "Guaranteed on every sequence of requests",
     "rates": "Guaranteed on every sequence of requests",
+    "three groups": "Guaranteed on every sequence of requests",
     "shares": "Guaranteed on every sequence of requests",
 }
 

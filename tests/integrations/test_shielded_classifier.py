@@ -418,6 +418,18 @@ def test_groups_can_be_columns_of_the_rows() -> None:
     assert clf.policy_.groups == (0, 1)
 
 
+def test_three_groups_are_shielded_pair_by_pair() -> None:
+    X, y, sex = TRAIN
+    where = np.where(np.arange(300) % 3 == 0, "x", sex)
+    prop = fs.DemographicParity("0.4")
+    clf = ShieldedClassifier(LogisticRegression(), prop, horizon=HORIZON, cv=None)
+    clf.fit(X, y, sensitive_features=where)
+    assert clf.policy_.groups == ("f", "m", "x")
+    assert clf.report_.windows == 300 // HORIZON
+    assert clf.report_.all_fair
+    assert clf.report_.unfair_unshielded > 0
+
+
 # Inside scikit-learn ------------------------------------------------------------------------
 
 

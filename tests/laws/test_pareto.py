@@ -115,6 +115,14 @@ def test_requests_that_change_over_the_window_have_a_cost_and_no_such_chance() -
     assert row.unfair is None
 
 
+def test_three_groups_have_a_cost() -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.3, "c": 0.3})
+    row = fs.pareto(fs.DemographicParity, inputs, bounds=["0.4"], horizons=[6]).rows[0]
+    policy = fs.synthesize(fs.DemographicParity("0.4"), inputs, horizon=6)
+    assert row.expected_cost == pytest.approx(policy.expected_cost)
+    assert row.unfair is None
+
+
 def test_the_knee_lies_below_the_line_between_the_ends() -> None:
     found = fs.pareto(fs.DemographicParity, EVEN, bounds=BOUNDS, horizons=[12])
     knee, rows = found.knee(12), found.of(12)

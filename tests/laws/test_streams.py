@@ -168,6 +168,15 @@ def test_mapping_counts_strangers_as_the_group_they_map_to() -> None:
         assert {g: c.seen for g, c in stream.counts.items()} == {"a": 1, "b": 3}
 
 
+def test_people_without_a_number_count_as_the_group_they_map_to() -> None:
+    inputs = fs.InputModel.agnostic({0: 0.5, 1: 0.5})
+    policy = fs.synthesize(fs.DemographicParity("0.25"), inputs, horizon=4)
+    missing = np.array([0.0, np.nan, 1.0, np.nan])
+    one, other = (fs.Stream(policy, unseen="map:1") for _ in range(2))
+    answers = one.decide_many(missing, [True] * 4)
+    assert (answers.accepted == other.decide_many([0, 1, 1, 1], [True] * 4).accepted).all()
+
+
 def test_a_mapping_refuses_whom_it_does_not_list() -> None:
     stream = fs.Stream(POLICIES["window"], unseen={"z": "b"})
     with pytest.raises(UnknownGroupError, match="unknown group 'y'"):

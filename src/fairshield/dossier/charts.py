@@ -22,6 +22,8 @@ WIDTH, HEIGHT = 960, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 26, 12, 34
 _PLOT = WIDTH - _LEFT - _RIGHT
 _MOST_BARS = 120
+COLOURS = 6
+"""Groups that have a colour of their own; more begin again."""
 _FEW_ENDS = 60
 """Windows up to which the way through each is drawn; of more, their ends."""
 _MANY_WINDOWS = 20
@@ -41,17 +43,20 @@ class Series:
 def running(dossier: Dossier) -> Series:
     """What the property bounds, after every decision."""
     prop, counters = dossier.prop, dossier.counters
-    a, b = (str(group) for group in dossier.groups)
     if isinstance(prop, BoundedRates):
-        lines = tuple((name, _rate(counters[:, i : i + 2])) for i, name in ((0, a), (2, b)))
+        lines = tuple(
+            (str(group), _rate(counters[:, 2 * i : 2 * i + 2]))
+            for i, group in enumerate(dossier.groups)
+        )
         return Series(lines, float(prop.lower), float(prop.upper), "share accepted")
-    if _has_sign(prop):
+    if _has_sign(prop) and len(dossier.groups) == 2:
+        a, b = (str(group) for group in dossier.groups)
         gap = signed_gap(prop, counters)
         gap = np.where(counters[:, [0, 2]].min(axis=1) > 0, gap, np.nan)
         return Series((("bias", gap),), -prop.limit, prop.limit, _gap_axis(prop, a, b))
-    n_a, k_a, n_b, k_b = counters.T
-    bias = np.asarray(prop.bias(GroupCount(n_a, k_a), GroupCount(n_b, k_b)), np.float64)
-    return Series((("bias", bias),), 0.0, prop.limit, "bias")
+    counts = (GroupCount(*counters.T[i : i + 2]) for i in range(0, counters.shape[1], 2))
+    of_any = "" if len(dossier.groups) == 2 else ", the largest of any two groups"
+    return Series((("bias", prop.bias_array(*counts)),), 0.0, prop.limit, f"bias{of_any}")
 
 
 def _has_sign(prop: Property) -> bool:
@@ -83,10 +88,9 @@ def bias_chart(dossier: Dossier) -> Markup:
     parts = _band(series, low, high, at_y)
     if draws_ways(dossier):
         starts = _starts(dossier)
-        parts += [
-            f'<path class="run run-{i}" d="{_path(np.clip(v, low, high), starts, at_x, at_y)}"/>'
-            for i, (_, v) in enumerate(series.lines)
-        ]
+        for i, (_, values) in enumerate(series.lines):
+            path = _path(np.clip(values, low, high), starts, at_x, at_y)
+            parts.append(f'<path class="run run-{i % COLOURS}" d="{path}"/>')
     parts += _ends(dossier, series, low, high, at_x, at_y)
     when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.noun}"
     label = (
@@ -146,8 +150,8 @@ def within_chart(dossier: Dossier) -> Markup | None:
         there = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, most, strict=True)]
         back = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, least, strict=True)]
         line = [f"{at_x(x + 1):.1f} {at_y(y):.1f}" for x, y in zip(at, middle, strict=True)]
-        parts.append(f'<path class="fan fan-{i}" d="M{"L".join(there + back[::-1])}Z"/>')
-        parts.append(f'<path class="run run-{i}" d="M{"L".join(line)}"/>')
+        parts.append(f'<path class="fan fan-{i % COLOURS}" d="M{"L".join(there + back[::-1])}Z"/>')
+        parts.append(f'<path class="run run-{i % COLOURS}" d="M{"L".join(line)}"/>')
     label = (
         f"{series.axis} by position in the window: the median of {len(windows):,} windows, and "
         "where nine of ten of them are"
@@ -256,21 +260,21 @@ def bar_chart(people: Ints, groups: Sequence[object], axis: str, first: int) -> 
     wide = _PLOT / max(len(binned), 1)
     gap = 1.5 if wide > 6 else 0.3
     parts = []
-    for i, (of_a, of_b) in enumerate(binned.tolist()):
+    for i, counts in enumerate(binned.tolist()):
         below = 0
-        for g, count in enumerate((of_a, of_b)):
+        for g, count in enumerate(counts):
             if count:
-                top = at_y(below + count)
+                top, left = at_y(below + count), _LEFT + i * wide + gap / 2
                 parts.append(
-                    f'<rect class="bar-{g}" x="{_LEFT + i * wide + gap / 2:.1f}" y="{top:.1f}" '
+                    f'<rect class="bar-{g % COLOURS}" x="{left:.1f}" y="{top:.1f}" '
                     f'width="{min(wide - gap, 60):.1f}" height="{at_y(below) - top:.1f}"/>'
                 )
             below += count
     each = f"each {axis}" if size == 1 else f"each {size} {axis}s together"
-    a, b = groups
-    label = f"People overruled in {each}: {int(people[:, 0].sum()):,} of {a}, " + (
-        f"{int(people[:, 1].sum()):,} of {b}."
+    by_group = ", ".join(
+        f"{int(n):,} of {group}" for group, n in zip(groups, people.sum(axis=0), strict=True)
     )
+    label = f"People overruled in {each}: {by_group}."
     ticks = [t for t in _ticks(0, most) if float(t).is_integer()]
     names = [(x - first, f"{x:,}") for x in _x_values(n, first)]
     axes = _axes(ticks, at_y, names, lambda x: at_x(x) + min(wide / size, 60) / 2, axis, bottom)

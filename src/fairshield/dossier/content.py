@@ -29,8 +29,8 @@ _TIMES = ("time", "at", "timestamp")
 class Overruled:
     """A decision that is not what was proposed.
 
-    ``before`` are the counters ``(n_a, k_a, n_b, k_b)`` on which it rests; ``case`` and ``time``
-    are the log's own words for the person and the moment, if it has any.
+    ``before`` are the counters ``(n_a, k_a, n_b, k_b, ...)`` on which it rests; ``case`` and
+    ``time`` are the log's own words for the person and the moment, if it has any.
     """
 
     line: int
@@ -43,7 +43,7 @@ class Overruled:
     cost: float
     reason: str
     origin: Origin
-    before: tuple[int, int, int, int]
+    before: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class Dossier:
     unexplained
         Whether the log lacks proposals, so that nobody can be known to have been overruled.
     counters
-        ``(decisions, 4)``: ``n_a, k_a, n_b, k_b`` after each decision.
+        ``(decisions, 2 groups)``: ``n_a, k_a, n_b, k_b, ...`` after each decision.
     ends
         ``(windows,)``: decisions of the log up to the end of each window.
     by_window, by_position
-        ``(windows, 2)`` and ``(longest window, 2)``: people overruled, by group.
+        ``(windows, groups)`` and ``(longest window, groups)``: people overruled.
     cost_by_window
         ``(windows,)``: paid.
     log, policy_file, command, date
@@ -225,7 +225,7 @@ def collect(
         start, period = policy.start, policy.period
     elif policy is not None:
         start, horizon, checkpoints = policy.start, policy.horizon, policy.due[:-1]
-    counters = np.array(keeper.numbers, np.int64).reshape(-1, 4)
+    counters = np.array(keeper.numbers, np.int64).reshape(-1, 2 * len(groups))
     paid = np.array([keeper.cost_by_window.get(i, 0.0) for i in range(len(windows))])
     ends = np.cumsum([window.decided for window in windows], dtype=np.int64)
     for kept in (counters, paid, ends):
@@ -263,8 +263,8 @@ def _totals(keeper: Keeper, group: Group) -> GroupTotals:
 
 
 def _by(people: list[Overruled], groups: tuple[Group, ...], what: Any, size: int) -> Ints:
-    """``(size, 2)``: how many people, by number of the window or by position, and by group."""
-    found = np.zeros((size, 2), np.int64)
+    """``(size, groups)``: how many people, by number of the window or by position, and by group."""
+    found = np.zeros((size, len(groups)), np.int64)
     at = [getattr(person, what) for person in people]
     np.add.at(found, (at, [groups.index(person.group) for person in people]), 1)
     found.setflags(write=False)

@@ -53,6 +53,8 @@ def render(dossier: Dossier) -> str:
         has_time=any(person.time for person in dossier.overruled),
         has_case=any(person.case for person in dossier.overruled),
         named=_NAMED,
+        colours=charts.COLOURS,
+        names=words.listed(dossier.groups),
         first=1 if dossier.noun == "period" else 0,
     )  # fmt: skip
 
@@ -148,13 +150,13 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _tenths(dossier: Dossier) -> list[tuple[str, int, int]]:
+def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:
     """People overruled in each tenth of a window, by group."""
     people = dossier.by_position
     if not len(people):
         return []
     return [
-        (f"{start + 1:,} to {end:,}", *people[start:end].sum(axis=0).tolist())
+        (f"{start + 1:,} to {end:,}", people[start:end].sum(axis=0).tolist())
         for start, end in tenths(len(people))
     ]
 

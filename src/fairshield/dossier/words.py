@@ -5,6 +5,7 @@ Says nothing that is not in docs/guarantees.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -13,6 +14,7 @@ from markupsafe import Markup
 
 from fairshield.counts import Counts
 from fairshield.dossier.content import Dossier
+from fairshield.long import LongPolicy
 from fairshield.periodic import Guarantee, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.spec import (
@@ -48,35 +50,38 @@ def exactly(value: Fraction) -> str:
 
 def requirement(prop: Property, groups: tuple[object, ...]) -> str:
     """What the property asks, in a sentence."""
-    a, b = (f"group {group}" for group in groups)
     among = {None: "people", True: "people with outcome 1", False: "people with outcome 0"}
-    who = among[prop.relevant_outcome]
+    share = f"share of {among[prop.relevant_outcome]} who are accepted"
+    names = listed(groups)
+    pair = f"groups {names}" if len(groups) == 2 else f"any two of the groups {names}"
     if isinstance(prop, DifferenceOfRates):
-        return (
-            f"The share of {who} who are accepted in {a} and that in {b} differ by at most "
-            f"{exactly(prop.bound)}."
-        )
+        return f"The {share} differs between {pair} by at most {exactly(prop.bound)}."
     if isinstance(prop, ShareParity):
         return (
-            f"Among those accepted, the numbers of {a} and of {b} differ by at most "
-            f"{exactly(prop.bound)} of all who are accepted."
+            f"The numbers of people who are accepted differ between {pair} by at most "
+            f"{exactly(prop.bound)} of those accepted of the two."
         )
     if isinstance(prop, DisparateImpact) and prop.two_sided:
-        return (
-            f"The share of {who} who are accepted is, in each of {a} and {b}, at least "
-            f"{exactly(prop.bound)} of that in the other."
-        )
+        return f"Of {pair}, the {share} in each is at least {exactly(prop.bound)} of the other's."
     if isinstance(prop, DisparateImpact):
-        return (
-            f"The share of {who} who are accepted in {a} is at most {exactly(prop.bound)} times "
-            f"that in {b}."
-        )
+        a, b = groups
+        return f"The {share} in group {a} is at most {exactly(prop.bound)} times that in group {b}."
     if isinstance(prop, BoundedRates):
         return (
-            f"The share of {who} who are accepted lies, in each of {a} and {b}, between "
-            f"{exactly(prop.lower)} and {exactly(prop.upper)}."
+            f"The {share} lies, in each of the groups {names}, between {exactly(prop.lower)} and "
+            f"{exactly(prop.upper)}."
         )
     return f"{prop.words()}."
+
+
+def listed(names: Sequence[object]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(("a", "b")), listed(("a", "b", "c"))
+    ('a and b', 'a, b and c')
+    """
+    *most, last = map(str, names)
+    return f"{', '.join(most)} and {last}"
 
 
 _RATE_A, _RATE_B = (f"<i>k</i><sub>{g}</sub>/<i>n</i><sub>{g}</sub>" for g in "ab")
@@ -97,7 +102,7 @@ def formula(prop: Property) -> Markup | None:
     if isinstance(prop, DisparateImpact):
         return Markup(f"{_RATE_A} ≤ {prop.bound} · {_RATE_B}")
     if isinstance(prop, BoundedRates):
-        return Markup(f"{prop.lower} ≤ {_RATE_G} ≤ {prop.upper} for g = a and g = b")
+        return Markup(f"{prop.lower} ≤ {_RATE_G} ≤ {prop.upper} for every group g")
     return None
 
 
@@ -186,7 +191,7 @@ def _window(policy: Policy) -> Promise:
         f"every sequence of requests, whatever the groups, proposals, costs{labelled} and their "
         "order, and whether or not the input model is right.",
         "That is decided in whole numbers, without rounding."
-        if policy.method == Policy.method
+        if not isinstance(policy, LongPolicy)
         else "Decisions are worked out as they come, and only such are made from which the "
         "property can still be kept whoever arrives; that is decided in whole numbers.",
     ]

@@ -199,9 +199,8 @@ class _Auditor:
     def counts(self) -> Counts:
         return Counts({group: (self.seen[group], self.accepted[group]) for group in self.start})
 
-    def _numbers(self) -> tuple[int, int, int, int]:
-        a, b = self.start
-        return self.seen[a], self.accepted[a], self.seen[b], self.accepted[b]
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(n for group in self.start for n in (self.seen[group], self.accepted[group]))
 
     def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
         """The records of declared groups, others as what they count as."""

@@ -15,7 +15,7 @@ class Audited(NamedTuple):
     """One decision of a log, as an audit counted it.
 
     ``window`` and ``position`` count from 0.  ``before`` and ``after`` are the counters
-    ``(n_a, k_a, n_b, k_b)``, those at the start included.  ``derived`` is the policy's own
+    ``(n_a, k_a, n_b, k_b, ...)``, those at the start included.  ``derived`` is the policy's own
     decision; ``None`` without a policy, and after the first one that differed.
     """
 
@@ -27,8 +27,8 @@ class Audited(NamedTuple):
     overruled: bool
     cost: float
     derived: Decision | None
-    before: tuple[int, int, int, int]
-    after: tuple[int, int, int, int]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
