@@ -15,7 +15,8 @@ from strategies import input_models
 
 import fairshield as fs
 from fairshield.monitor import evidence
-from fairshield.monitor.evidence import CHECK_EVERY, LENGTHS, Watch, log_gamma
+from fairshield.monitor.bets import log_gamma
+from fairshield.monitor.evidence import CHECK_EVERY, LENGTHS, Watch
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 PRICED = fs.InputModel.from_table(

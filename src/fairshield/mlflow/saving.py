@@ -1,0 +1,259 @@
+"""From a classifier and a policy to a model of MLflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import mlflow
+from mlflow.models import Model, ModelSignature, infer_signature
+from mlflow.models.model import ModelInfo
+from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+
+from fairshield._version import __version__
+from fairshield.artifact import digest_of
+from fairshield.counts import Group
+from fairshield.errors import InvalidValueError
+from fairshield.groups import Unseen
+from fairshield.mlflow.inner import save_inner
+from fairshield.mlflow.loading import (
+    FLAVOR_NAME,
+    MODEL_FOLDER,
+    OPTIONS_FILE,
+    POLICY_FILE,
+    load_pyfunc,
+)
+from fairshield.mlflow.reading import Reading, Score
+from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.stream import AnyPolicy
+
+_FLAVOUR = "fairshield.mlflow"
+"""The module that MLflow saves and loads with."""
+_PARAMS = ParamSchema([
+    ParamSpec("stream", DataType.string, "continue"),
+    ParamSpec("reasons", DataType.boolean, True),
+])  # fmt: skip
+_OUTPUTS = Schema([
+    ColSpec(DataType.boolean, "accepted"),
+    ColSpec(DataType.boolean, "proposed"),
+    ColSpec(DataType.boolean, "overruled"),
+    ColSpec(DataType.double, "cost"),
+    ColSpec(DataType.double, "paid"),
+    ColSpec(DataType.long, "window"),
+    ColSpec(DataType.long, "position"),
+    ColSpec(DataType.string, "reason", required=False),
+])  # fmt: skip
+
+
+def save_model(
+    model: Any,
+    policy: AnyPolicy | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    group: str | Sequence[str],
+    features: Sequence[str] | None = None,
+    score: Score = "auto",
+    threshold: float | None = None,
+    positive: Any = None,
+    cost: float | str = 1.0,
+    outcome: str | None = None,
+    unseen: Unseen | str | dict[Group, Group] = "refuse",
+    signature: ModelSignature | None = None,
+    input_example: Any = None,
+    pip_requirements: Sequence[str] | None = None,
+    extra_pip_requirements: Sequence[str] = (),
+    code_paths: list[str] | None = None,
+    metadata: dict[str, Any] | None = None,
+    mlflow_model: Model | None = None,
+) -> None:
+    """Save a classifier and a policy as one model of MLflow.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier of scikit-learn, XGBoost or LightGBM; any object with
+        ``predict``; a :class:`mlflow.pyfunc.PythonModel`; or a model that MLflow has already: its
+        URI, its folder, or what :func:`mlflow.pyfunc.load_model` returned.
+    policy
+        For one window or periodic, or the path of its file.
+    path
+        A new folder.
+    group, score, threshold, positive, cost, outcome, unseen
+        See :class:`Reading`.
+    features
+        Default: the columns the classifier was fitted to, if it knows them, else all but those
+        that are named for something else.
+    signature, input_example
+        Of the input: features, groups, and costs and outcomes if they are in columns.  Output and
+        inference parameters are always those of :meth:`ShieldedModel.predict`.
+    pip_requirements, extra_pip_requirements
+        Default: this library, and what the classifier needs.
+    code_paths, metadata, mlflow_model
+        As of MLflow's own flavours.
+    """
+    rule = load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
+    if rule.labelled and outcome is None:
+        raise InvalidValueError(
+            f"{rule.prop} counts by outcome: name the column that holds it with outcome="
+        )
+    with TemporaryDirectory() as folder:
+        data = Path(folder, "shield")
+        data.mkdir()
+        inner = data / MODEL_FOLDER
+        save_inner(model, inner)
+        reading = Reading(
+            group=(group,) if isinstance(group, str) else tuple(group),
+            features=_features(model, inner) if features is None else tuple(features),
+            score=score,
+            threshold=threshold,
+            positive=positive,
+            cost=cost,
+            outcome=outcome,
+            unseen=Unseen.of(unseen).among(rule.groups),
+        )
+        digest = _put(policy, data / POLICY_FILE)
+        options = {"digest": digest, "library": __version__, "reading": reading.to_dict()}
+        (data / OPTIONS_FILE).write_text(json.dumps(options, indent=2), encoding="utf-8")
+        load_pyfunc(data)  # what cannot be loaded is not worth saving
+        made = Model() if mlflow_model is None else mlflow_model
+        made.add_flavor(
+            FLAVOR_NAME,
+            data=f"data/{data.name}",
+            policy=f"data/{data.name}/{POLICY_FILE}",
+            **_facts(rule, digest),
+        )
+        made.signature = _signature(signature, input_example)
+        mlflow.pyfunc.save_model(
+            os.fspath(path),
+            loader_module=_FLAVOUR,
+            data_path=str(data),
+            mlflow_model=made,
+            input_example=input_example,
+            pip_requirements=(
+                [*_requirements(inner), *extra_pip_requirements]
+                if pip_requirements is None
+                else list(pip_requirements)
+            ),
+            code_paths=code_paths,
+            metadata={**(made.metadata or {}), **(metadata or {}), **_prefixed(rule, digest)},
+        )
+
+
+def log_model(
+    model: Any,
+    policy: AnyPolicy | str | os.PathLike[str],
+    *,
+    name: str = "shielded",
+    registered_model_name: str | None = None,
+    await_registration_for: int | None = 300,
+    tags: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ModelInfo:
+    """Log a classifier and a policy as one model of MLflow; returns what MLflow knows of it.
+
+    What the policy enforces, its horizon and its digest become parameters and tags of the logged
+    model and of its registered version, and tags of the active run; its expected cost becomes a
+    metric of the run.
+
+    Parameters
+    ----------
+    model, policy
+        As for :func:`save_model`.
+    name
+        Of the logged model.
+    registered_model_name, await_registration_for, tags
+        As of MLflow's own flavours.
+    options
+        All keywords of :func:`save_model`.
+    """
+    with TemporaryDirectory() as folder:
+        # A policy's digest is that of its file.
+        file = Path(folder, POLICY_FILE)
+        digest = _put(policy, file)
+        rule = load_policy(file)
+        facts, expected = _prefixed(rule, digest), _expected_cost(rule)
+        info: ModelInfo = Model.log(
+            artifact_path=None,
+            flavor=sys.modules[_FLAVOUR],
+            name=name,
+            registered_model_name=registered_model_name,
+            await_registration_for=await_registration_for,
+            params={**facts, "fairshield.expected_cost": expected},
+            tags={**facts, **(tags or {})},
+            model=model,
+            policy=file,
+            **options,
+        )
+    if info.run_id is not None:
+        # Tags: a run has one value of a parameter for ever, and may log several models.
+        client = mlflow.MlflowClient()
+        for key, value in facts.items():
+            client.set_tag(info.run_id, key, value)
+        client.log_metric(info.run_id, "fairshield.expected_cost", expected, model_id=info.model_id)
+    return info
+
+
+def _put(policy: AnyPolicy | str | os.PathLike[str], path: Path) -> str:
+    """A policy, or a copy of its file, at ``path``; returns its digest."""
+    if isinstance(policy, str | os.PathLike):
+        shutil.copyfile(policy, path)
+        return digest_of(path)
+    return policy.save(path)
+
+
+def _facts(policy: AnyPolicy, digest: str) -> dict[str, str]:
+    """What is worth knowing of a policy without loading it."""
+    facts = {
+        "property": str(policy.prop),
+        "kind": policy.prop.kind,
+        "groups": ", ".join(map(str, policy.groups)),
+        "digest": digest,
+        "version": __version__,
+    }
+    bound = policy.prop.to_dict().get("bound")
+    if bound is not None:
+        facts["bound"] = str(bound)
+    if isinstance(policy, PeriodicPolicy):
+        return facts | {"periodic": policy.kind, "period": str(policy.period)}
+    return facts | {"horizon": str(policy.horizon)}
+
+
+def _prefixed(policy: AnyPolicy, digest: str) -> dict[str, str]:
+    return {f"{FLAVOR_NAME}.{name}": value for name, value in _facts(policy, digest).items()}
+
+
+def _expected_cost(policy: AnyPolicy) -> float:
+    """Of one window; of a periodic policy, of its first plan."""
+    if isinstance(policy, PeriodicPolicy):
+        return policy.outlook()[0]
+    return policy.expected_cost
+
+
+def _signature(given: ModelSignature | None, example: Any) -> ModelSignature:
+    inputs = None if given is None else given.inputs
+    if inputs is None and example is not None:
+        rows = example[0] if isinstance(example, tuple) else example
+        inputs = infer_signature(rows).inputs
+    return ModelSignature(inputs=inputs, outputs=_OUTPUTS, params=_PARAMS)
+
+
+def _features(model: Any, saved: Path) -> tuple[str, ...] | None:
+    """The columns that a classifier was fitted to, or was logged with."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        signature = Model.load(str(saved)).signature
+        schema = None if signature is None else signature.inputs
+        names = schema.input_names() if schema is not None and schema.has_input_names() else None
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def _requirements(saved: Path) -> list[str]:
+    listed = saved / "requirements.txt"
+    lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    return list(dict.fromkeys([f"fairshield[mlflow]=={__version__}", *filter(None, lines)]))
