@@ -37,7 +37,7 @@ from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
 from fairshield.synthesis import synthesize
 
-_VERSION = 1
+_VERSION = 2
 _AT_ONCE = 1 << 17
 _NEVER = 1 << 62
 
@@ -450,7 +450,7 @@ class Monitor:
         """The input model that the requests suggest.
 
         Once the model is contradicted, it is estimated from the requests since the strongest of
-        the bets against it began, before that from all.
+        the bets against it began, or since they changed once more; before that from all.
         """
         if self._watch is None:
             raise InvalidValueError(
