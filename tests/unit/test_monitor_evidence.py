@@ -160,6 +160,17 @@ def test_costs_of_a_revised_model_are_as_recent_as_its_probabilities() -> None:
     assert revised.levels == pytest.approx([0.25, 20.0])
 
 
+@pytest.mark.usefixtures("soon")
+def test_bets_that_are_over_contradict_a_model_too() -> None:
+    for wrong in product(range(2), repeat=6):
+        watch = Watch(EVEN, None, 0.9)
+        for g in wrong:
+            watch.count(g, True, 1.0, None)
+            watch.check()
+        assert (watch.diagnosis != "") == (watch.contradicted_at is not None)
+        assert watch.recent().people.any()
+
+
 @pytest.mark.parametrize("later", [2000, 60_000, 62_600])
 def test_a_revised_model_forgets_what_changed_once_more(later: int) -> None:
     rng, watch = np.random.default_rng(4), Watch(EVEN, None, 0.05)

@@ -280,6 +280,7 @@ class Watch:
         """Note when, and since when requests differ: where the strongest bet began."""
         self.contradicted_at = self.decided
         began = [self.since, *self._earlier, *self._bases]
+        began = [base for base in began if now.minus(base).people.any()]
         bets = [float(self.odds.log_e(now.minus(base))) for base in began]
         self.since = began[int(np.argmax(bets))]
         self.diagnosis = self._differs(now.minus(self.since))
