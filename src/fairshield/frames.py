@@ -342,11 +342,11 @@ class _Reading:
         """An input model of these very rows."""
         who = _groups(frame, self.group)
         names = [who.names[code] for code in who.used()]
-        if len(names) != 2 or None in names:
+        if len(names) < 2 or None in names:
             raise InvalidValueError(
-                f"{_words(self.group)} holds the groups {names[:5]}, and a policy is made for "
-                "exactly two: give inputs= that names them, and say with unseen= what happens to "
-                "others"
+                f"{_words(self.group)} holds the groups {names[:5]}, and a policy is made for two "
+                "or more that have names: give inputs= that names them, and say with unseen= what "
+                "happens to others"
             )
         said, price = self.requests(frame)
         bins = None if len(np.unique(price)) <= _LEVELS else _LEVELS

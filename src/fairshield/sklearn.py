@@ -213,6 +213,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         fit_params
             For the estimator's ``fit``; with metadata routing, what it requests.
         """
+        # As they are now: setting a parameter later changes nothing before the next fit.
+        self._prop = DemographicParity("0.1") if self.prop is None else self.prop
+        self._unseen = Unseen.of(self.unseen)
         self._check_parameters()
         labels = _labels(y)
         X, labels = indexable(X, labels)
@@ -232,6 +235,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             response = self._response(X)
         else:
             response = self._out_of_fold(X, labels, fit_params, to_estimator)
+        self._threshold, self._constant = self._chosen_threshold(), self._is_constant()
         scores = self._scores(response)
         outcomes = self._outcomes(labels, len(groups)) if self._labelled else None
         self.policy_ = self._policy(self._inputs(scores, groups, outcomes))
@@ -304,7 +308,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     def _among_names(self, groups: Array) -> tuple[Array, Array]:
         """Groups of those who count, by the names they count under, and who they are."""
         names = tuple(self.names or ())
-        numbers = _places(names, Unseen.of(self.unseen).among(names), groups)
+        numbers = _places(names, self._unseen.among(names), groups)
         known = numbers >= 0
         return np.array(names, object)[numbers[known]], known
 
@@ -436,7 +440,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         return self.classes_[np.where(answers.accepted, self._accepts, 1 - self._accepts)]
 
     def _new_stream(self) -> Stream:
-        return Stream(self.policy_, unseen=self.unseen)  # type: ignore[arg-type]
+        return Stream(self.policy_, unseen=self._unseen)
 
     def _asked(
         self, X: Any, sensitive_features: Any, outcomes: ArrayLike | None
@@ -478,15 +482,10 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     # What the parameters mean ---------------------------------------------------------------
 
     @property
-    def _prop(self) -> Property:
-        return DemographicParity("0.1") if self.prop is None else self.prop
-
-    @property
     def _labelled(self) -> bool:
         return self._prop.relevant_outcome is not None
 
-    @property
-    def _constant(self) -> bool:
+    def _is_constant(self) -> bool:
         if self.cost not in ("confidence", "constant"):
             raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {self.cost!r}")
         return self.cost == "constant" or self._method == "predict"
@@ -510,8 +509,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             "has"
         )
 
-    @property
-    def _threshold(self) -> float:
+    def _chosen_threshold(self) -> float:
         method = self._method
         if self.threshold == "auto":
             return _THRESHOLDS[method]
@@ -537,8 +535,15 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if self._method == "predict":
             return np.asarray(response == self.positive_, np.float64)
         if response.ndim == 2:
-            return np.asarray(response[:, self._accepts], np.float64)
-        return np.asarray(response if self._accepts else -response, np.float64)
+            scores = np.asarray(response[:, self._accepts], np.float64)
+        else:
+            scores = np.asarray(response if self._accepts else -response, np.float64)
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise InvalidValueError(
+                f"{self._method} gave {scores[row]} for row {row}: scores must be finite numbers"
+            )
+        return scores
 
     def _groups(self, X: Any, sensitive_features: Any, n: int) -> Array:
         """The groups of the ``n`` rows of ``X``."""

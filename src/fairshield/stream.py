@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.groups import Coded, Unseen, stranger
 from fairshield.inputs.columns import costs_of, flags, group_column
@@ -157,7 +157,9 @@ class Stream:
     @property
     def position(self) -> int:
         """Decisions made in the window or period in progress."""
-        return _length(self.policy) - self.remaining
+        shield = self.shield
+        over = isinstance(shield, PeriodicShield) and shield.over
+        return 0 if over else _length(self.policy) - shield.remaining
 
     @property
     def pending(self) -> Decision | None:
@@ -311,11 +313,13 @@ class Stream:
         who, strangers = self._known(given)
         if strangers is None:
             return self._decide_known(who, said, price, known, reasons=reasons)
+        # Every fault is found before anybody is counted.
+        names = [stranger(name) for name in given[strangers].tolist()]
         at = np.flatnonzero(~strangers)
+        self._check_open_to_strangers(at, len(said))
         decided = self._decide_known(
             who[at], said[at], price[at], None if known is None else known[at], reasons=reasons
         )
-        names = [stranger(name) for name in given[strangers].tolist()]
         why = {name: self._unseen(name, True, 0.0).reason for name in names} if reasons else {}
         for name, accepted in zip(names, said[strangers].tolist(), strict=True):
             self._count_stranger(name, accepted=accepted)
@@ -326,6 +330,18 @@ class Stream:
         for place, name in zip(np.flatnonzero(strangers).tolist(), names, strict=True):
             told[place] = why[name]
         return answers._replace(reasons=tuple(told))
+
+    def _check_open_to_strangers(self, at: NDArray[np.intp], n: int) -> None:
+        """Refuse those who would come after the last period, as :meth:`decide` does."""
+        last = self.policy.last if isinstance(self.policy, PeriodicPolicy) else None
+        if last is None:
+            return
+        left = (last - self.completed) * _length(self.policy) - self.position
+        if left <= 0 or (len(at) == left and at[-1] < n - 1):
+            raise WindowOverError(
+                f"this run is over after its last period, number {last}, and {n} requests go "
+                "beyond it: decide fewer, or use a perpetual shield"
+            )
 
     def _known(self, who: NDArray[Any] | Coded) -> tuple[Coded, NDArray[np.bool_] | None]:
         """Everybody as one of the policy's groups, and who is followed instead, if anybody."""

@@ -617,3 +617,42 @@ def test_mlflows_own_server_goes_on_in_the_stream_from_request_to_request(
     for name in ("accepted", "overruled", "paid", "window", "position"):
         assert told[name].tolist() == getattr(answers, name)[:30].tolist(), name
     assert tuple(person["reason"] for person in parts) == answers.reasons[:30]
+
+
+@pytest.mark.parametrize("score", ["predict", "predict_proba"])
+def test_labels_are_compared_with_the_classes(
+    people: pd.DataFrame, policy: fs.Policy, score: Any
+) -> None:
+    X = people[["income", "debt"]]
+    labels = np.where(people["income"] > people["income"].median(), 2, 1)
+    model = LogisticRegression().fit(X, labels)
+    options = {"group": ("sex",), "features": ("income", "debt"), "score": score}
+    for positive, accepted in ((None, 2), (np.int64(1), 1)):
+        reading = fairshield.mlflow.Reading(positive=positive, **options)
+        told = fairshield.mlflow.ShieldedModel(model, policy, reading).predict(people)
+        assert (told["proposed"] == (model.predict(X) == accepted)).all()
+        assert (
+            fairshield.mlflow.Reading.from_dict(json.loads(json.dumps(reading.to_dict())))
+            == reading
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "proposals"), [([-1, 1], [False, True]), ([0, 1], [False, True])]
+)
+def test_predictions_without_classes_are_labels_or_probabilities(
+    people: pd.DataFrame, policy: fs.Policy, answer: list[int], proposals: list[bool]
+) -> None:
+    class Rule:
+        def __init__(self, answer: list[float]) -> None:
+            self.answer = answer
+
+        def predict(self, frame: pd.DataFrame) -> Any:
+            return np.array(self.answer)
+
+    reading = fairshield.mlflow.Reading(group=("sex",))
+    two = people.head(2)
+    told = fairshield.mlflow.ShieldedModel(Rule(answer), policy, reading).predict(two)
+    assert told["proposed"].tolist() == [False, True]
+    with pytest.raises(fs.InvalidValueError, match="predict gave 2 for row 1"):
+        fairshield.mlflow.ShieldedModel(Rule([1, 2]), policy, reading).predict(two)

@@ -606,3 +606,26 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    class Lost(LogisticRegression):
+        def predict_proba(self, X: Any) -> Any:
+            scores = super().predict_proba(X)
+            scores[3] = np.nan
+            return scores
+
+    X, y, sex = people(200)
+    shielded = ShieldedClassifier(Lost(), PROP, horizon=HORIZON, cost="constant", cv=None)
+    with pytest.raises(fs.InvalidValueError, match="predict_proba gave nan for row 3"):
+        shielded.fit(X, y, sensitive_features=sex)
+
+
+def test_a_parameter_set_after_fit_changes_nothing_before_the_next() -> None:
+    X, _, sex = people(100, seed=1)
+    shielded = fitted()
+    before = shielded.predict(X, sensitive_features=sex)
+    shielded.set_params(
+        prop=fs.EqualOpportunity("0.1"), cost="constant", threshold=0.9, unseen="follow"
+    )
+    assert (shielded.predict(X, sensitive_features=sex) == before).all()

@@ -145,7 +145,8 @@ def test_following_strangers_changes_nothing_for_others(
 ) -> None:
     mixed = list(people)
     for place in sorted(strangers):
-        mixed.insert(min(place, len(mixed)), ("z", place % 2 == 0, 1.0, True))
+        # Not the last: after the last period of a run nobody is decided.
+        mixed.insert(min(place, max(len(mixed) - 1, 0)), ("z", place % 2 == 0, 1.0, True))
     plain, mixed_single, mixed_batch = (
         fs.Stream(POLICIES[kind], unseen="follow") for _ in range(3)
     )
@@ -272,3 +273,23 @@ def test_an_awaited_outcome_is_awaited_across_the_end_of_a_window() -> None:
         stream.decide_many(["a"], [True], 1.0, [True])
     stream.observe(decision, outcome=False)
     assert (stream.completed, stream.counts["a"].seen) == (1, 0)
+
+
+def test_a_name_that_is_none_decides_nothing_even_where_strangers_are_followed() -> None:
+    stream = fs.Stream(POLICIES["window"], unseen="follow")
+    with pytest.raises(InvalidValueError, match="string or an integer"):
+        stream.decide_many(np.array(["a", "b", 1.5], object), [True] * 3)
+    assert (stream.position, stream.followed) == (0, {})
+
+
+def test_nobody_is_decided_after_the_last_period_strangers_included() -> None:
+    stream = fs.Stream(POLICIES["exact"], unseen="follow")
+    with pytest.raises(WindowOverError, match="beyond"):
+        stream.decide_many(["a"] * 40 + ["z"], [True] * 41)
+    assert (stream.completed, stream.position) == (0, 0)
+    stream.decide_many(["z", *"a" * 40], [True] * 41)
+    assert (stream.completed, stream.position) == (8, 0)
+    with pytest.raises(WindowOverError):
+        stream.decide("z", proposed=True)
+    with pytest.raises(WindowOverError):
+        stream.decide_many(["z"], [True])

@@ -57,6 +57,10 @@ class Reading:
     unseen: Unseen = field(default_factory=Unseen.refuse)
 
     def __post_init__(self) -> None:
+        for name in ("threshold", "positive", "cost"):  # of numpy's kinds, which JSON lacks
+            value = getattr(self, name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value.item())
         if not self.group:
             raise InvalidValueError("group names no column: it is the sensitive column, or several")
         if self.score not in get_args(Score):
@@ -166,7 +170,7 @@ def proposals(
     method = method_of(model, reading.score)
     answer = np.asarray(getattr(model, method)(features))
     if method == "predict":
-        scores = _predicted(answer, reading.positive, len(features))
+        scores = _predicted(answer, model, reading, len(features))
     else:
         scores = _of_positive(answer, getattr(model, "classes_", None), reading.positive)
     if scores.shape != (len(features),):
@@ -204,12 +208,30 @@ def _place_of_positive(classes: Any, positive: Any) -> int:
     return known.index(positive)
 
 
-def _predicted(answer: NDArray[Any], positive: Any, rows: int) -> NDArray[np.float64]:
+def _predicted(answer: NDArray[Any], model: Any, reading: Reading, rows: int) -> NDArray[Any]:
     """Labels as 0 and 1, and scores as they are."""
-    if answer.ndim == 2 and answer.shape[1] in (1, 2):
-        answer = answer[:, -1]  # of two columns of probabilities, the second is of acceptance
+    classes, positive = getattr(model, "classes_", None), reading.positive
+    if answer.ndim == 2 and answer.shape[1] == 2:
+        return np.asarray(answer[:, _place_of_positive(classes, positive)], np.float64)
+    if answer.ndim == 2 and answer.shape[1] == 1:
+        answer = answer[:, 0]
+    if answer.ndim != 1:
+        return np.empty(answer.shape)  # which is refused
+    if classes is not None and len(classes) == 2:
+        positive = np.asarray(classes).tolist()[_place_of_positive(classes, positive)]
     if positive is not None:
         return np.asarray(answer == positive, np.float64)
-    if answer.dtype.kind in "biuf":
-        return answer.astype(np.float64)
-    return flags(answer, "predictions", rows).astype(np.float64)
+    if answer.dtype.kind not in "biuf":
+        return flags(answer, "predictions", rows).astype(np.float64)
+    scores = answer.astype(np.float64)
+    if reading.threshold is None:
+        if np.isin(scores, (-1.0, 1.0)).all():
+            return (scores + 1.0) / 2.0
+        beyond = np.flatnonzero((scores < 0.0) | (scores > 1.0))
+        if len(beyond):
+            raise InvalidValueError(
+                f"predict gave {answer[beyond[0]]} for row {int(beyond[0])}, which is neither a "
+                "probability nor one of the labels 0 and 1: say which label means acceptance with "
+                "positive=, or from which score on with threshold="
+            )
+    return scores
