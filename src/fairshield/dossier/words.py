@@ -109,16 +109,16 @@ def formula(prop: Property) -> Markup | None:
 def exceptions(prop: Property, n_groups: int = 2) -> list[str]:
     """When the property does not bind."""
     found = []
+    least = (
+        "1 person who counts" if prop.min_support == 1 else f"{prop.min_support:,} people who count"
+    )
     if prop.min_support and n_groups > 2:
         found.append(
-            f"Two groups are compared once both have {prop.min_support:,} people who count; "
+            f"Two groups are compared once both have {least}; "
             "before, everything satisfies it between these two, whatever holds between others."
         )
     elif prop.min_support:
-        found.append(
-            f"It binds only once each group has {prop.min_support:,} people who count; before, "
-            "everything satisfies it."
-        )
+        found.append(f"It binds only once each group has {least}; before, everything satisfies it.")
     if prop.undefined == "rate-0":
         found.append("A group of which nobody who counts was seen has rate 0.")
     else:
