@@ -104,7 +104,31 @@ class Counts(Mapping[Group, GroupCount[int]]):
 def unknown_group(group: object, known: tuple[Group, ...]) -> UnknownGroupError:
     """The error for a group nobody declared, listing those that were."""
     names = ", ".join(repr(g) for g in known)
-    return UnknownGroupError(f"unknown group {group!r}: this policy knows {names}")
+    said = f"unknown group {group!r}: this policy knows {names}"
+    alike = reads_like(group, known)
+    if alike is not None:
+        said += f"; {group!r} is {_sort(group)}, the policy knows {alike!r}: convert the column"
+    return UnknownGroupError(said)
+
+
+def reads_like(group: object, known: tuple[Group, ...]) -> Group | None:
+    """A known group that is written the same and is of another type.
+
+    >>> reads_like(1, ("0", "1")), reads_like("1", (0, 1)), reads_like(1.0, ("0", "1"))
+    ('1', 1, '1')
+    >>> reads_like("c", ("a", "b")) is None
+    True
+    """
+    # A column of whole numbers becomes one of floats as soon as a value is missing.
+    whole = isinstance(group, float) and group.is_integer()
+    text = str(int(group)) if whole else str(group)  # type: ignore[call-overload]
+    return next((name for name in known if str(name) == text and name != group), None)
+
+
+def _sort(group: object) -> str:
+    if isinstance(group, bool):
+        return "a truth value"
+    return "a number" if isinstance(group, int | float) else "text"
 
 
 def in_words(names: Iterable[object]) -> str:

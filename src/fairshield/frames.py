@@ -20,7 +20,6 @@ from fairshield.errors import (
     FairshieldError,
     InvalidValueError,
     MissingExtraError,
-    UnknownGroupError,
 )
 from fairshield.groups import Coded, Unseen, cross
 from fairshield.inputs import InputModel, InputSchedule
@@ -38,6 +37,7 @@ if find_spec("narwhals") is None:
     raise MissingExtraError("frames need narwhals: pip install 'fairshield[frames]'")
 
 import narwhals.stable.v1 as nw
+from narwhals.exceptions import DuplicateError
 
 Frame = TypeVar("Frame")
 Decider = Stream | AnyPolicy | Property | str | os.PathLike[str]
@@ -67,7 +67,7 @@ def shield_frame(
     cost: str | None = None,
     outcome: str = "outcome",
     score: str | None = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     order_by: Columns | None = None,
     horizon: int | None = None,
     inputs: InputModel | InputSchedule | None = None,
@@ -97,12 +97,12 @@ def shield_frame(
     proposed
         The column of proposals, true or false however written; default ``"proposed"``.
     cost
-        The column of what overruling costs; default: 1 each.
+        The column of what overruling costs; default: ``"cost"`` if there is one, else 1 each.
     outcome
         The column of outcomes, read only if the property counts by outcome.
     score, threshold
-        Instead of ``proposed``: accept where the score is at least the threshold.  Overruling
-        costs ``|score - threshold|``, unless ``cost`` names a column.
+        Instead of ``proposed``: accept where the score is at least the threshold, default 0.5.
+        Overruling costs ``|score - threshold|``, unless there is a column of costs.
     order_by
         Columns to decide in the order of, ties as they stand; rows keep their places.
     horizon, inputs
@@ -112,7 +112,7 @@ def shield_frame(
     unseen
         What happens to people of other groups, see :class:`~fairshield.Unseen`.
     reasons
-        Say why, of each that was overruled, in a column ``reason``.
+        Say why, of each that was overruled or is of an unseen group, in a column ``reason``.
     prefix
         Before the names of the columns that are added; no column is overwritten.
 
@@ -161,7 +161,7 @@ def shield_batches(
     cost: str | None = None,
     outcome: str = "outcome",
     score: str | None = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     unseen: Unseen | str | Mapping[Group, Group] | None = None,
     reasons: bool = False,
     prefix: str = "",
@@ -203,8 +203,9 @@ def audit_frame(
 ) -> AuditReport:
     """:func:`fairshield.audit` of the decisions in a frame; lines are rows, counted from 1.
 
-    Given a policy, every request is decided again.  ``proposed`` is read if it is there; without
-    it nobody counts as overruled.  ``options`` are those of :func:`fairshield.audit`.
+    Given a policy, every request is decided again.  Columns ``proposed``, ``cost`` and ``outcome``
+    are read if they are there, and must be if they have other names; without proposals nobody
+    counts as overruled.  ``options`` are those of :func:`fairshield.audit`.
 
     Examples
     --------
@@ -220,6 +221,7 @@ def audit_frame(
         options["shield"], prop = PeriodicShield(prop), prop.prop
     if proposed is None and "proposed" in opened.columns:
         proposed = "proposed"
+    cost = _cost_column(opened, cost)
     columns: dict[str, list[Any]] = {
         "group": _groups(opened, group).tolist(),
         "accepted": _flags(_column(opened, accepted, "accepted")).tolist(),
@@ -228,8 +230,8 @@ def audit_frame(
         columns["proposed"] = _flags(_column(opened, proposed, "proposed")).tolist()
     if cost is not None:
         columns["cost"] = _numbers(_column(opened, cost, "cost")).tolist()
-    if outcome in opened.columns:
-        columns["outcome"] = _awaited(opened[outcome])
+    if outcome in opened.columns or outcome != "outcome":
+        columns["outcome"] = _awaited(_column(opened, outcome, "outcome"))
     order = _order(opened, order_by)
     rows = range(len(opened)) if order is None else order.tolist()
     records = (Record(i + 1, {name: values[i] for name, values in columns.items()}) for i in rows)
@@ -302,7 +304,7 @@ class _Reading:
     cost: str | None
     outcome: str
     score: str | None
-    threshold: float
+    threshold: float | None
     order_by: Columns | None
 
     def __post_init__(self) -> None:
@@ -310,6 +312,10 @@ class _Reading:
             raise InvalidValueError(
                 f"proposed={self.proposed!r} and score={self.score!r}: the score says what is "
                 "proposed; leave one of them out, and give the price of overruling with cost="
+            )
+        if self.threshold is not None and self.score is None:
+            raise InvalidValueError(
+                f"threshold={self.threshold!r} is for a score: name its column with score="
             )
 
     def requests(self, frame: nw.DataFrame[Any]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -320,10 +326,12 @@ class _Reading:
         else:
             score = _numbers(_column(frame, self.score, "score"))
             _check_finite(score, self.score)
-            said, price = score >= self.threshold, np.abs(score - self.threshold)
-        if self.cost is not None:
-            given = _numbers(_column(frame, self.cost, "cost"))
-            price = costs_of(given, len(given), self.cost)
+            bar = 0.5 if self.threshold is None else self.threshold
+            said, price = score >= bar, np.abs(score - bar)
+        name = _cost_column(frame, self.cost)
+        if name is not None:
+            given = _numbers(_column(frame, name, "cost"))
+            price = costs_of(given, len(given), name)
         return said, price
 
     def outcomes(self, frame: nw.DataFrame[Any], *, labelled: bool) -> NDArray[np.bool_] | None:
@@ -413,24 +421,15 @@ def _truth(series: nw.Series[Any]) -> NDArray[np.bool_]:
     return np.asarray(series.fill_null(False).to_numpy(), np.bool_)
 
 
+def _cost_column(frame: nw.DataFrame[Any], named: str | None) -> str | None:
+    """The column of costs, if there is one."""
+    return "cost" if named is None and "cost" in frame.columns else named
+
+
 def _check_groups(who: Coded, stream: Stream, name: str) -> None:
     """Raise for the first person whom the policy neither knows nor has a rule for."""
-    known, wrong = stream.policy.groups, {}
-    for code in who.used():
-        if who.names[code] not in known:
-            try:
-                stream.unseen.known_as(who.names[code], known)
-            except UnknownGroupError as error:
-                wrong[code] = error
-    if wrong:
-        row = int(np.flatnonzero(np.isin(who.codes, list(wrong)))[0])
-        code = int(who.codes[row])
-        what = wrong[code] if who.names[code] is not None else _no_group(known)
-        raise UnknownGroupError(f"{name}[{row}]: {what}; say what happens to others with unseen=")
-
-
-def _no_group(known: tuple[Group, ...]) -> str:
-    return f"the group is missing: this policy knows {', '.join(map(repr, known))}"
+    known = stream.policy.groups
+    stream.unseen.placed(who.among(known), who, known, name)
 
 
 def _check_present(series: nw.Series[Any]) -> None:
@@ -515,6 +514,10 @@ def _opened(frame: Any) -> tuple[nw.DataFrame[Any], Any]:
         return nw.from_native(frame, eager_only=True), nw.to_native
     except TypeError:
         pass
+    except DuplicateError:
+        # Arrow's columns are values, and their names elsewhere.
+        _check_distinct(getattr(frame, "column_names", None) or frame.columns)
+        raise
     lazy = nw.from_native(frame, pass_through=True)
     if isinstance(lazy, nw.LazyFrame):
         if not lazy.implementation.is_polars():
@@ -529,10 +532,22 @@ def _opened(frame: Any) -> tuple[nw.DataFrame[Any], Any]:
             "narwhals reads or exports an Arrow stream"
         )
     pa = _pyarrow()
-    table = nw.from_native(pa.table(frame), eager_only=True)
+    arrow = pa.table(frame)
+    _check_distinct(arrow.column_names)
+    table = nw.from_native(arrow, eager_only=True)
     if isinstance(frame, pa.RecordBatch):
         return table, lambda decided: _one_batch(decided.to_native())
     return table, nw.to_native
+
+
+def _check_distinct(names: Iterable[Any]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InvalidValueError(
+                f"the frame has two columns {name!r}: rename one, or leave it out"
+            )
+        seen.add(name)
 
 
 def _pyarrow() -> Any:
@@ -566,6 +581,7 @@ def _decided_reader(
     pa = _pyarrow()
     types = {nw.Boolean: pa.bool_(), nw.Float64: pa.float64(), nw.Int64: pa.int64(),
              nw.String: pa.string()}  # fmt: skip
+    _check_distinct(reader.schema.names)
     added = _added(reader.schema.names, reasons, prefix)
     schema = reader.schema
     for key, name in added.items():

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Group, group_name, unknown_group
-from fairshield.errors import InvalidValueError
+from fairshield.counts import Group, group_name, reads_like, unknown_group
+from fairshield.errors import InvalidValueError, UnknownGroupError
 
 CROSS = " × "
 """Stands between the parts of an intersectional group's name."""
@@ -28,6 +28,9 @@ class Unseen:
     * ``map``: they count as members of a group that was declared.
     * ``follow``: the classifier's proposal stands and they are not counted; the guarantee is about
       the declared groups, and how many were followed is reported.
+
+    A name that reads like a declared one and is of another type, 1 for ``"1"``, is a column read
+    wrongly and no other group: an error, unless a mapping lists it.
 
     >>> Unseen.map({"nonbinary": "women"}).known_as("nonbinary", ("women", "men"))
     'women'
@@ -85,13 +88,45 @@ class Unseen:
 
     def known_as(self, name: Any, known: tuple[Group, ...]) -> Group | None:
         """The declared group that ``name`` counts as; ``None`` if the proposal is followed."""
+        name = _plain(name)
+        missing, listed = _is_missing(name), dict(self.names)
+        if not missing and name not in tuple(listed) and reads_like(name, known) is not None:
+            raise unknown_group(name, known)
         if self.kind == "follow":
             return None
         if self.kind == "map":
-            target = dict(self.names).get(stranger(name), self.to)
+            target = listed.get(stranger(name), self.to)
             if target is not None:
                 return target
-        raise unknown_group(name, known)
+        what = _no_group(known) if missing else unknown_group(name, known)
+        raise UnknownGroupError(f"{what}; say what happens to others with unseen=")
+
+    def placed(
+        self, numbers: NDArray[np.int8], who: NDArray[Any] | Coded, known: tuple[Group, ...],
+        column: str,
+    ) -> NDArray[np.int8]:  # fmt: skip
+        """``numbers``, each person's place in ``known`` or -1, where -1 is left to the followed.
+
+        Raises
+        ------
+        UnknownGroupError
+            For the first person, by ``column`` and row, whom this rule does not provide for.
+        """
+        unknown = np.flatnonzero(numbers < 0)
+        if not unknown.size:
+            return numbers
+        others = Coded.of(who[unknown].tolist())
+        places = []
+        for code, name in enumerate(others.names):
+            try:
+                target = self.known_as(name, known)
+            except UnknownGroupError as error:
+                row = int(unknown[np.argmax(others.codes == code)])
+                raise UnknownGroupError(f"{column}[{row}]: {error}") from None
+            places.append(-1 if target is None else known.index(target))
+        placed = numbers.copy()
+        placed[unknown] = np.array(places, np.int8)[others.codes]
+        return placed
 
     def __str__(self) -> str:
         return f"map:{self.to}" if self.to is not None else self.kind
@@ -106,9 +141,20 @@ def _spelt(name: Group, known: tuple[Group, ...]) -> Group:
 
 def stranger(name: Any) -> Group:
     """How somebody of an undeclared group is reported; a missing name has a name, too."""
-    if name is None or name != name:  # NaN alone differs from itself
-        return MISSING
-    return group_name(name)
+    return MISSING if _is_missing(name) else group_name(name)
+
+
+def _is_missing(name: Any) -> bool:
+    return name is None or type(name).__name__ == "NAType" or bool(name != name)
+
+
+def _plain(name: Any) -> Any:
+    """Scalars of numpy as values of Python."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _no_group(known: tuple[Group, ...]) -> str:
+    return f"the group is missing: this policy knows {', '.join(map(repr, known))}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

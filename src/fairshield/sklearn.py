@@ -7,6 +7,9 @@ extra ``sklearn``.
 
 from __future__ import annotations
 
+import inspect
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
@@ -14,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Group
+from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Unseen, groups_of
 from fairshield.inputs import InputModel
@@ -72,7 +75,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     ----------
     estimator
         Any classifier of two classes with ``predict_proba``, ``decision_function`` or
-        ``predict``; the second of ``classes_`` is the one that people want.
+        ``predict``.
     prop
         What must hold; ``None`` is ``DemographicParity("0.1")``.
     horizon
@@ -88,11 +91,15 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         The estimator is fitted already.  The rows given to ``fit`` then serve the input model
         alone; take rows that the estimator was not trained on.
     threshold
-        Scores from here on propose acceptance; ``"auto"`` is 0.5 for probabilities and 0 for
-        ``decision_function``.
+        Scores of ``positive`` from here on propose acceptance; ``"auto"`` is 0.5 for
+        probabilities and 0 for ``decision_function``.
     predict_method
         Where scores come from; ``"auto"`` takes the first that the estimator has of
         ``predict_proba``, ``decision_function`` and ``predict``.
+    positive
+        The label that means acceptance; ``None`` is the second of ``classes_``, which are sorted:
+        1 of 0 and 1, ``"deny"`` of ``"approve"`` and ``"deny"``.  Where labels are text, ``fit``
+        warns unless one is named.
     cost
         Price of overruling: ``"confidence"``, the distance of the score from the threshold, or
         ``"constant"``, 1, as always with ``predict``.
@@ -126,7 +133,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     stream_report_
         What :meth:`partial_predict` has done since ``fit`` or :meth:`reset_stream`.
     classes_
-        The two labels; the second one is acceptance.
+        The two labels, as the estimator has them.
+    positive_
+        The one that means acceptance.
     n_features_in_, feature_names_in_
         Those of the estimator, if it has them.
 
@@ -163,6 +172,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         prefit: bool = False,
         threshold: float | Literal["auto"] = "auto",
         predict_method: PredictMethod = "auto",
+        positive: Any = None,
         cost: Literal["confidence", "constant"] = "confidence",
         bins: int | None = 10,
         unseen: Unseen | str | Mapping[Group, Group] = "refuse",
@@ -178,6 +188,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self.prefit = prefit
         self.threshold = threshold
         self.predict_method = predict_method
+        self.positive = positive
         self.cost = cost
         self.bins = bins
         self.unseen = unseen
@@ -197,10 +208,12 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         X, y
             Rows and labels.  For a property that counts by outcome, ``y`` are the outcomes.
         sensitive_features
-            Each row's group; a table of several columns stands for their intersection.
+            Each row's group; a table of several columns stands for their intersection.  Rows are
+            paired by position: of pandas, with the index of ``X``.
         fit_params
             For the estimator's ``fit``; with metadata routing, what it requests.
         """
+        self._check_parameters()
         labels = _labels(y)
         X, labels = indexable(X, labels)
         groups = self._groups(X, sensitive_features, len(labels))
@@ -211,6 +224,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         else:
             self.estimator_ = clone(self.estimator).fit(X, labels, **to_estimator)
         self.classes_ = self._two_classes(labels)
+        self.positive_ = self.classes_[self._positive_place()]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -238,6 +252,26 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
                 f"{classes.tolist()}"
             )
         return classes
+
+    def _positive_place(self) -> int:
+        """Where the label that means acceptance is among the classes."""
+        known: list[Any] = self.classes_.tolist()
+        rejected, accepted = known
+        if self.positive is None:
+            if isinstance(accepted, str):
+                warnings.warn(
+                    f"labels are text: {accepted!r} is taken for acceptance and {rejected!r} for "
+                    f"rejection; say which it is, as in positive={accepted!r}",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            return 1
+        if self.positive not in known:
+            raise InvalidValueError(
+                f"positive is {self.positive!r}, the labels are {known}: name the one that means "
+                "acceptance"
+            )
+        return known.index(self.positive)
 
     def _out_of_fold(
         self, X: Any, y: Array, fit_params: dict[str, Any], to_estimator: dict[str, Any]
@@ -270,7 +304,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     def _among_names(self, groups: Array) -> tuple[Array, Array]:
         """Groups of those who count, by the names they count under, and who they are."""
         names = tuple(self.names or ())
-        numbers = _numbers(names, Unseen.of(self.unseen).among(names), groups)
+        numbers = _places(names, Unseen.of(self.unseen).among(names), groups)
         known = numbers >= 0
         return np.array(names, object)[numbers[known]], known
 
@@ -278,17 +312,34 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         options = dict(self.shield_options or {})
         if self.shield == WINDOW:
             return synthesize(self._prop, inputs, horizon=self.horizon, **options)
-        kinds = PeriodicPolicy.kinds()
-        if self.shield not in kinds:
+        return PeriodicPolicy.kinds()[self.shield](self._prop, inputs, self.horizon, **options)
+
+    def _check_parameters(self) -> None:
+        """Raise for what can be told to be wrong before anything is trained."""
+        if not isinstance(self._prop, Property):
             raise InvalidValueError(
-                f"shield must be one of {', '.join((WINDOW, *kinds))}, got {self.shield!r}"
+                "prop must be a property, such as fairshield.DemographicParity('0.1'), got "
+                f"{self.prop!r}"
+            )
+        makers: dict[str, Callable[..., Any]] = {WINDOW: synthesize, **PeriodicPolicy.kinds()}
+        if self.shield not in makers:
+            raise InvalidValueError(
+                f"shield must be one of {', '.join(makers)}, got {self.shield!r}"
+            )
+        options = dict(self.shield_options or {})
+        taken = ("prop", "inputs", "horizon", "period")  # given by parameters of their own
+        known = [n for n in inspect.signature(makers[self.shield]).parameters if n not in taken]
+        strange = [name for name in options if name not in known]
+        if strange:
+            raise InvalidValueError(
+                f"shield_options has {strange[0]!r}, which the shield {self.shield!r} does not "
+                f"take: it takes {', '.join(known) or 'none'}"
             )
         if self.shield == "exact" and "periods" not in options:
             raise InvalidValueError(
                 "an exact periodic shield needs the number of periods: "
                 "shield_options={'periods': 10}"
             )
-        return kinds[self.shield](self._prop, inputs, self.horizon, **options)
 
     def _fit_report(self, scores: Array, groups: Array, outcomes: Array | None) -> ShieldReport:
         periods = None
@@ -311,8 +362,8 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         classifier.  ``outcomes``, the true labels, are needed by properties that count by
         outcome, and by them alone: they are counted after each decision.
         """
-        accepted = self.decide(X, sensitive_features=sensitive_features, outcomes=outcomes).accepted
-        return self.classes_[accepted.astype(np.intp)]
+        answers = self.decide(X, sensitive_features=sensitive_features, outcomes=outcomes)
+        return self._labels_of(answers)
 
     def decide(
         self,
@@ -346,7 +397,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         asked = self._asked(X, sensitive_features, outcomes)
         answers = self._decide(self.stream_, *asked, tally=self._tally)
         self.stream_report_ = self._tally.report()
-        return self.classes_[answers.accepted.astype(np.intp)]
+        return self._labels_of(answers)
 
     def reset_stream(self) -> ShieldedClassifier:
         """Let :meth:`partial_predict` begin with a new window."""
@@ -381,6 +432,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
+    def _labels_of(self, answers: Answers) -> Array:
+        return self.classes_[np.where(answers.accepted, self._accepts, 1 - self._accepts)]
+
     def _new_stream(self) -> Stream:
         return Stream(self.policy_, unseen=self.unseen)  # type: ignore[arg-type]
 
@@ -413,9 +467,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     ) -> Answers:
         proposed = scores >= self._threshold
         costs = 1.0 if self._constant else np.abs(scores - self._threshold)
+        numbers = _places(self.policy_.groups, stream.unseen, groups)
         answers = stream.decide_many(groups, proposed, costs, outcomes, reasons=reasons)
         if tally is not None:
-            numbers = _numbers(self.policy_.groups, stream.unseen, groups)
             counts = self._prop.relevant_outcome
             relevant = None if outcomes is None else outcomes == counts
             tally.add(numbers, proposed, answers.accepted, answers.paid, relevant)
@@ -458,17 +512,33 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     @property
     def _threshold(self) -> float:
+        method = self._method
         if self.threshold == "auto":
-            return _THRESHOLDS[self._method]
+            return _THRESHOLDS[method]
+        low, high = (0.0, 1.0) if method == "predict_proba" else (-math.inf, math.inf)
+        if not isinstance(self.threshold, (int, float, np.number)) or not (
+            low <= self.threshold <= high and math.isfinite(self.threshold)
+        ):
+            rule = "between 0 and 1, as probabilities are" if low == 0.0 else "a finite number"
+            raise InvalidValueError(
+                f"threshold must be 'auto' or {rule}, got {self.threshold!r} for {method}"
+            )
         return float(self.threshold)
+
+    @property
+    def _accepts(self) -> int:
+        """The place of the label that means acceptance."""
+        return int(self.classes_[1] == self.positive_)
 
     def _response(self, X: Any) -> Array:
         return np.asarray(getattr(self.estimator_, self._method)(X))
 
     def _scores(self, response: Array) -> Array:
         if self._method == "predict":
-            return np.asarray(response == self.classes_[1], np.float64)
-        return np.asarray(response[:, 1] if response.ndim == 2 else response, np.float64)
+            return np.asarray(response == self.positive_, np.float64)
+        if response.ndim == 2:
+            return np.asarray(response[:, self._accepts], np.float64)
+        return np.asarray(response if self._accepts else -response, np.float64)
 
     def _groups(self, X: Any, sensitive_features: Any, n: int) -> Array:
         """The groups of the ``n`` rows of ``X``."""
@@ -477,13 +547,15 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         elif self.group_of is None:
             raise InvalidValueError(
                 "no groups: pass sensitive_features=, one entry per row of X, or name their "
-                "column of X with group_of="
+                "column of X with group_of=; pipelines, cross-validation and searches pass them "
+                "on after sklearn.set_config(enable_metadata_routing=True)"
             )
         else:
             found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
         groups = column(groups_of(found), "sensitive_features")
         if len(groups) != n:
             raise InvalidValueError(f"sensitive_features has {len(groups)} entries, X has {n} rows")
+        _check_index(X, sensitive_features)
         if groups.dtype.kind == "f" and (groups == np.floor(groups)).all():
             return groups.astype(np.int64)  # numbers of groups in a matrix of numbers
         return groups
@@ -492,8 +564,8 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         given = column(labels, "outcomes")
         if len(given) != n:
             raise InvalidValueError(f"outcomes has {len(given)} entries, X has {n} rows")
-        positive = given == self.classes_[1]
-        strange = np.flatnonzero(~(positive | (given == self.classes_[0])))
+        positive = given == self.positive_
+        strange = np.flatnonzero(~np.isin(given, self.classes_))
         if len(strange):
             (first,) = given[strange[:1]].tolist()
             raise InvalidValueError(
@@ -535,22 +607,46 @@ def _labels(y: Any) -> Array:
     return labels
 
 
+def _check_index(X: Any, sensitive_features: Any) -> None:
+    """Raise where pandas would pair other rows than their positions do."""
+    ours: Any = getattr(X, "index", None)
+    table = isinstance(sensitive_features, Mapping)
+    for found in sensitive_features.values() if table else [sensitive_features]:
+        theirs: Any = getattr(found, "index", None)
+        # Lists and tuples have a method of this name.
+        if hasattr(ours, "equals") and hasattr(theirs, "equals") and not ours.equals(theirs):
+            raise InvalidValueError(
+                "sensitive_features has another index than X, and rows are paired by position: "
+                "align it, as in sensitive_features.loc[X.index], or, where the order is right, "
+                "reset_index(drop=True) on both"
+            )
+
+
 def _taken(X: Any, which: Any) -> dict[Any, Any]:
     """Columns of ``X`` by name or number."""
     wanted = list(which) if isinstance(which, (list, tuple)) else [which]
     if hasattr(X, "columns"):
         names = list(getattr(X, "column_names", X.columns))
-        return {w: X[names[w] if isinstance(w, int) and w not in names else w] for w in wanted}
+        return {w: X[_named(w, names)] for w in wanted}
     table = np.asarray(X)
+    columns = table.shape[1] if table.ndim == 2 else 0
+    for w in wanted:
+        if not is_whole(w) or not -columns <= w < columns:
+            raise InvalidValueError(
+                f"group_of names column {w!r} of an array, which has columns 0 to {columns - 1}: "
+                "give one of these numbers, or a function of X"
+            )
     return {w: table[:, w] for w in wanted}
 
 
-def _numbers(known: tuple[Group, ...], unseen: Unseen, groups: Array) -> NDArray[np.int8]:
+def _named(wanted: Any, names: list[Any]) -> Any:
+    if wanted in names:
+        return wanted
+    if is_whole(wanted) and -len(names) <= wanted < len(names):
+        return names[wanted]
+    raise InvalidValueError(f"group_of names column {wanted!r}, X has {names}")
+
+
+def _places(known: tuple[Group, ...], unseen: Unseen, groups: Array) -> NDArray[np.int8]:
     """The place of each person's group among those known; -1 for those who are followed."""
-    numbers = group_numbers(known, groups)
-    unknown = np.flatnonzero(numbers < 0)
-    if unknown.size and unseen.kind != "follow":
-        names = groups[unknown].tolist()
-        place = {name: known.index(unseen.known_as(name, known)) for name in dict.fromkeys(names)}
-        numbers[unknown] = [place[name] for name in names]
-    return numbers
+    return unseen.placed(group_numbers(known, groups), groups, known, "sensitive_features")

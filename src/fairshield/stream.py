@@ -84,7 +84,7 @@ class Answers(NamedTuple):
     window: NDArray[np.int64]
     position: NDArray[np.int64]
     reasons: tuple[str | None, ...] | None = None
-    """Why, of each that was overruled, if it was asked for."""
+    """Why, of each that was overruled or is of an unseen group, if it was asked for."""
 
 
 class Stream:
@@ -234,11 +234,24 @@ class Stream:
         >>> [decision.accepted for decision in stream.decide_each(requests)]
         [True, True, True, True]
         """
-        for request in requests:
-            yield self._answer(request)
+        if isinstance(requests, AsyncIterable):
+            raise InvalidValueError(
+                f"{type(requests).__name__} is asynchronous: decide its requests with adecide_each"
+            )
+        if not isinstance(requests, Iterable):
+            raise InvalidValueError(
+                f"requests must be an iterable of them, got {type(requests).__name__}: one request "
+                "is for decide"
+            )
+        return map(self._answer, requests)
 
     async def adecide_each(self, requests: AsyncIterable[Asked]) -> AsyncIterator[Decision]:
         """:meth:`decide_each` for requests that are awaited."""
+        if not isinstance(requests, AsyncIterable):
+            raise InvalidValueError(
+                f"{type(requests).__name__} is not asynchronous: decide its requests with "
+                "decide_each"
+            )
         async for request in requests:
             yield self._answer(request)
 
@@ -290,7 +303,7 @@ class Stream:
         """Decide any number of requests in order of arrival; all or, on an error, none.
 
         The same decisions as :meth:`decide`, compiled.  ``reasons`` as for
-        :meth:`fairshield.Shield.decide_many`.
+        :meth:`fairshield.Shield.decide_many`, and of those whose proposal was followed.
         """
         given = group_column(groups)
         said, price = flags(proposed, "proposed", len(given)), costs_of(costs, len(given))
@@ -302,25 +315,26 @@ class Stream:
         decided = self._decide_known(
             who[at], said[at], price[at], None if known is None else known[at], reasons=reasons
         )
-        for name, accepted in zip(given[strangers].tolist(), said[strangers].tolist(), strict=True):
-            self._count_stranger(stranger(name), accepted=accepted)
-        return _spread(decided, at, said, (self.completed, self.position))
+        names = [stranger(name) for name in given[strangers].tolist()]
+        why = {name: self._unseen(name, True, 0.0).reason for name in names} if reasons else {}
+        for name, accepted in zip(names, said[strangers].tolist(), strict=True):
+            self._count_stranger(name, accepted=accepted)
+        answers = _spread(decided, at, said, (self.completed, self.position))
+        if answers.reasons is None:
+            return answers
+        told = list(answers.reasons)
+        for place, name in zip(np.flatnonzero(strangers).tolist(), names, strict=True):
+            told[place] = why[name]
+        return answers._replace(reasons=tuple(told))
 
     def _known(self, who: NDArray[Any] | Coded) -> tuple[Coded, NDArray[np.bool_] | None]:
         """Everybody as one of the policy's groups, and who is followed instead, if anybody."""
         from fairshield.runtime.compiled import group_numbers
 
         groups = self.policy.groups
-        numbers = group_numbers(groups, who)
-        unknown = numbers < 0
-        if not unknown.any():
-            return Coded(groups, numbers), None
-        others = Coded.of(who[unknown].tolist())
-        counted = [self._known_as(name) for name in others.names]
-        if self.unseen.kind == "follow":
-            return Coded(groups, numbers), unknown
-        numbers[unknown] = Coded(tuple(counted), others.codes).among(groups)
-        return Coded(groups, numbers), None
+        numbers = self.unseen.placed(group_numbers(groups, who), who, groups, "groups")
+        followed = numbers < 0
+        return Coded(groups, numbers), followed if followed.any() else None
 
     def _decide_known(
         self, who: Coded, said: NDArray[np.bool_], price: NDArray[np.float64],

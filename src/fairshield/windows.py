@@ -83,10 +83,12 @@ class ShieldReport:
     decisions, windows
         Decisions made, and windows or periods that they completed.
     unfair, unfair_unshielded
-        Completed windows at whose end the property did not hold: with the shield, and had all
-        proposals been followed.
+        Windows in which the property did not hold when it had to, at the end or at a checkpoint:
+        with the shield, and had all proposals been followed.  The window in progress counts once
+        a checkpoint fails.
     largest_bias, largest_bias_unshielded
-        Of any two groups, at the end of any completed window; 0 if there is none.
+        Of any two groups, at the end of any completed window or at a checkpoint; 0 if there is
+        none.
     overruled, cost
         Proposals overruled, and what that cost.
     expected_cost
@@ -114,7 +116,7 @@ class ShieldReport:
 
     @property
     def all_fair(self) -> bool:
-        """Whether every completed window ended fair."""
+        """Whether the property held at all ends and checkpoints so far."""
         return not self.unfair
 
     @property
@@ -176,6 +178,8 @@ class Tally:
         n = len(self.policy.groups)
         self.open = np.zeros((2, n, 2), np.int64)
         """Counters of the window in progress, with the shield and without."""
+        self.failed = [False, False]
+        """Whether a checkpoint of the window in progress failed already."""
         self.by_group = np.zeros((n, 4), np.int64)
 
     @property
@@ -188,6 +192,13 @@ class Tally:
         """Decisions in a window or period."""
         policy = self.policy
         return policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
+
+    @property
+    def due(self) -> Ints:
+        """Numbers of decisions of a window after which the property must hold, its end last."""
+        policy = self.policy
+        ends = (policy.period,) if isinstance(policy, PeriodicPolicy) else policy.due
+        return np.array(ends, np.int64)
 
     def add(
         self,
@@ -203,17 +214,20 @@ class Tally:
         group, proposed, accepted = group[known].astype(np.int64), proposed[known], accepted[known]
         self.cost += float(paid.sum())
         self._add_to_groups(group, proposed, accepted)
-        before, after = (
-            self.decisions // self.horizon,
-            (self.decisions + len(known)) // self.horizon,
-        )
-        window = (self.decisions + np.arange(len(known))) // self.horizon - before
+        first, due = self.decisions, self.due
         self.decisions += len(known)
-        shape = after - before + 1, len(self.policy.groups)
+        window, position = np.divmod(first + np.arange(len(known)), self.horizon)
+        begun = first // self.horizon
+        n_windows = self.decisions // self.horizon - begun + 1
+        # A stretch goes from one time when the property must hold to the next.
+        stretch = (window - begun) * len(due) + np.searchsorted(due, position, side="right")
+        shape = n_windows * len(due), len(self.policy.groups)
+        ends = (begun + np.arange(n_windows))[:, None] * self.horizon + due
+        passed = (first < ends) & (ends <= self.decisions)
         counted = slice(None) if relevant is None else relevant[known]
         for side, taken in enumerate((accepted, proposed)):
-            counters = count_windows(window[counted], group[counted], taken[counted], shape)
-            self._close(side, counters)
+            counters = count_windows(stretch[counted], group[counted], taken[counted], shape)
+            self._close(side, counters.reshape(n_windows, len(due), *counters.shape[1:]), passed)
         return self
 
     def report(self) -> ShieldReport:
@@ -248,19 +262,24 @@ class Tally:
         for column, those in enumerate((everybody, proposed, accepted, proposed != accepted)):
             self.by_group[:, column] += np.bincount(group[those], minlength=n)
 
-    def _close(self, side: int, counters: Ints) -> None:
-        """Judge the windows that are over; the last counters are of the window in progress."""
-        counters[0] += self.open[side]
-        if self.running:
-            counters = counters.cumsum(axis=0)
-        self.open[side] = counters[-1]
-        if len(counters) == 1:
+    def _close(self, side: int, counters: Ints, passed: Flags) -> None:
+        """Judge where the property had to hold, ``passed``; ``(windows, due, groups, 2)``.
+
+        The last counters are of the window in progress.
+        """
+        counters[0, 0] += self.open[side]
+        counters = counters.cumsum(axis=0 if self.running else 1)
+        self.open[side] = counters[-1, -1]
+        ends = counters[passed] + _start(self.policy)
+        if not len(ends):
             return
-        ends = counters[:-1] + _start(self.policy)
         prop = self.policy.prop
-        self.unfair[side] += int((~fair_windows(prop, ends)).sum())
-        worst = float(window_biases(prop, ends).max())
-        self.largest[side] = max(self.largest[side], worst)
+        fails = np.zeros(passed.shape, np.bool_)
+        fails[passed] = ~fair_windows(prop, ends)
+        unfair = np.logical_or.reduce(fails, axis=1).tolist()
+        self.unfair[side] += sum(unfair) - (self.failed[side] and unfair[0])
+        self.failed[side] = unfair[-1] or (self.failed[side] and len(unfair) == 1)
+        self.largest[side] = max(self.largest[side], float(window_biases(prop, ends).max()))
 
 
 def _start(policy: Policy | PeriodicPolicy) -> Ints:

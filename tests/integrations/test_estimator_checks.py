@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -47,6 +48,8 @@ def expected_failures(estimator: ShieldedClassifier) -> dict[str, str]:
     return FAILING if estimator.prop.bound < 1 else {}
 
 
+# Some checks have labels of text, and it matters to none which of them is acceptance.
+@pytest.mark.filterwarnings("ignore:labels are text:UserWarning")
 @parametrize_with_checks(
     [
         shielded(LogisticRegression(), "1", cv=3),

@@ -32,6 +32,7 @@ POLICIES = {
     "labelled": fs.synthesize(fs.EqualOpportunity("0.3", min_support=2), INPUTS, horizon=6),
     "periodic": Perpetual(DP, INPUTS, 6),
 }
+WINDOW = POLICIES["window"]
 ROW = st.tuples(st.sampled_from("aab"), st.booleans(), st.sampled_from(COSTS), st.booleans())
 ROWS = st.lists(ROW, max_size=30)
 NAMES = ("group", "proposed", "cost", "outcome")
@@ -251,6 +252,33 @@ def test_scores_propose_and_price() -> None:
     )
 
 
+@given(ROWS)
+def test_a_column_of_costs_needs_no_naming(rows: list[tuple]) -> None:
+    table = table_of(rows)
+    named = fs.shield_frame(table, WINDOW, cost="cost")
+    assert rows_of(fs.shield_frame(table, WINDOW)) == rows_of(named)
+    apart = table.rename_columns(["group", "proposed", "price", "outcome"])
+    ones = table.set_column(2, "cost", [np.ones(len(rows))])
+    assert rows_of(fs.shield_frame(apart, WINDOW)) == rows_of(fs.shield_frame(ones, WINDOW))
+    if rows:
+        assert fs.audit_frame(named, WINDOW) == fs.audit_frame(named, WINDOW, cost="cost")
+
+
+def test_decimals_are_costs() -> None:
+    plain = table_of([("a", True, 0.25, True), ("b", False, 3.0, True)] * 6)
+    exact = plain.set_column(2, "cost", plain["cost"].cast(pa.decimal128(6, 2)))
+    for frame in (exact, pl.from_arrow(exact), exact.to_pandas()):
+        assert rows_of(fs.shield_frame(frame, WINDOW)) == rows_of(fs.shield_frame(plain, WINDOW))
+        decided = fs.shield_frame(frame, DP, horizon=6)
+        assert rows_of(decided) == rows_of(fs.shield_frame(plain, DP, horizon=6))
+
+
+def test_an_audit_reads_the_outcome_it_is_told_of() -> None:
+    frame = pl.DataFrame({"group": ["a"], "accepted": [True]})
+    with pytest.raises(InvalidValueError, match=r"no column 'repaid'.*outcome="):
+        fs.audit_frame(frame, fs.EqualOpportunity("0.1"), outcome="repaid")
+
+
 def test_a_property_is_enforced_with_a_policy_for_these_rows() -> None:
     rng = np.random.default_rng(5)
     groups = np.where(rng.random(400) < 0.4, "x", "y")
@@ -331,7 +359,6 @@ def test_only_the_last_outcome_may_be_awaited() -> None:
 # What cannot be decided ---------------------------------------------------------------------
 
 FINE = {"group": ["a", "b", "a"], "proposed": [True, False, True], "cost": [1.0, 1.0, 2.0]}
-WINDOW = POLICIES["window"]
 
 
 @pytest.mark.parametrize(
@@ -359,6 +386,8 @@ WINDOW = POLICIES["window"]
         ({"group": ["a", "a", "a"]}, DP, {"horizon": 5}, InvalidValueError, "exactly two"),
         ({"group": ["a", "b", "c"]}, DP, {"horizon": 5}, InvalidValueError, "exactly two"),
         ({}, 3, {}, InvalidValueError, "policy must be"),
+        ({}, WINDOW, {"threshold": 0.7}, InvalidValueError, "threshold=0.7 is for a score.*score="),
+        ({"cost": [1.0, -1.0, 1.0]}, WINDOW, {}, InvalidValueError, r"cost\[1\] is -1"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -370,6 +399,30 @@ def test_faults_are_named_and_nothing_is_decided(
         fs.shield_frame(make({**FINE, **changed}), stream, **options)
     if isinstance(stream, fs.Stream):
         assert (stream.completed, stream.position) == (0, 0)
+
+
+@pytest.mark.parametrize("unseen", ["refuse", "follow", "map:1"])
+def test_a_column_of_another_type_is_never_one_of_strangers(unseen: str) -> None:
+    inputs = fs.InputModel.agnostic({"1": 0.5, "2": 0.5})
+    policy = fs.synthesize(DP, inputs, horizon=4)
+    for group in ([1, 2], [1.0, None]):
+        frame = pd.DataFrame({"group": group, "proposed": [True, False]})
+        with pytest.raises(UnknownGroupError, match=r"group\[0\]: .* the policy knows '1': conv"):
+            fs.shield_frame(frame, policy, unseen=unseen)
+
+
+def test_columns_of_one_name_are_refused_by_it() -> None:
+    names = ["group", "proposed", "proposed"]
+    table = pa.table([["a"], [True], [False]], names=names)
+    (batch,) = table.to_batches()
+    for frame in (
+        pd.DataFrame([["a", True, False]], columns=names),
+        table,
+        batch,
+        table.to_reader(),
+    ):
+        with pytest.raises(InvalidValueError, match="two columns 'proposed'"):
+            fs.shield_frame(frame, WINDOW)
 
 
 def test_what_is_no_frame_is_refused() -> None:

@@ -483,6 +483,7 @@ def test_what_cannot_be_shielded_is_refused_before_anything_is_saved(
     classifier: Any, policy: fs.Policy, people: pd.DataFrame, tmp_path: Path
 ) -> None:
     path = tmp_path / "model"
+    words = LogisticRegression().fit(people[["income"]], np.where(people.income > 0, "good", "bad"))
     for model, options, said in (
         (object(), {}, "a model needs predict"),
         (classifier, {"group": []}, "group names no column"),
@@ -490,10 +491,26 @@ def test_what_cannot_be_shielded_is_refused_before_anything_is_saved(
         (Rule({}), {"score": "predict_proba"}, "the model, a Rule, has no predict_proba"),
         (classifier, {"threshold": float("nan")}, "threshold must be a finite number"),
         (classifier, {"unseen": "map:nobody"}, "unknown group 'nobody'"),
+        (classifier, {"threshold": 1.5}, "threshold must be between 0 and 1.*got 1.5"),
+        (classifier, {"cost": -1.0}, "cost must be finite and at least 0.*got -1.0"),
+        (classifier, {"cost": float("nan")}, "cost must be finite"),
+        (words, {}, r"classes are \['bad', 'good'\]: name the one that means acceptance"),
     ):
         with pytest.raises(fs.FairshieldError, match=said):
             fairshield.mlflow.save_model(model, policy, path, **({"group": "sex"} | options))
         assert not path.exists()
+
+
+def test_what_is_no_policy_or_has_no_groups_is_refused(
+    classifier: Any, policy: fs.Policy, tmp_path: Path
+) -> None:
+    prop: Any = fs.DemographicParity("0.1")
+    with pytest.raises(fs.InvalidValueError, match=r"got DemographicParity: make one with"):
+        fairshield.mlflow.save_model(classifier, prop, tmp_path / "model", group="sex")
+    with pytest.raises(fs.InvalidValueError, match="policy must be a policy"):
+        fairshield.mlflow.log_model(classifier, prop, group="sex")
+    with pytest.raises(fs.InvalidValueError, match="group="):
+        fairshield.mlflow.log_model(classifier, policy)
 
 
 def test_answers_of_a_classifier_that_mean_nothing_are_refused(
@@ -514,7 +531,7 @@ def test_answers_of_a_classifier_that_mean_nothing_are_refused(
     with pytest.raises(fs.InvalidValueError, match=r"classes are \[0, 1, 2\]: name the one"):
         fairshield.mlflow.ShieldedModel(three, policy, reading).predict(people)
     with pytest.raises(fs.InvalidValueError, match="a data frame with named columns, got ndarray"):
-        fairshield.mlflow.ShieldedModel(three, policy, reading).predict(np.zeros((2, 2)))
+        fairshield.mlflow.ShieldedModel(Rule({}), policy, reading).predict(np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize("missing", ["mlflow", "pandas"])

@@ -263,11 +263,20 @@ def test_options_reach_the_synthesis() -> None:
         ({"horizon": 0}, "horizon must be"),
         ({"bins": 0}, "bins must be"),
         ({"unseen": "ignore"}, "unseen must be"),
+        ({"prop": "demographic-parity"}, "prop must be a property.*got 'demographic-parity'"),
+        ({"prop": 0.1}, "prop must be a property.*got 0.1"),
+        ({"positive": "yes"}, r"positive is 'yes', the labels are \[0, 1\]"),
+        ({"threshold": 1.5}, "threshold must be 'auto' or between 0 and 1.*got 1.5"),
+        ({"threshold": float("nan")}, "threshold must be"),
+        ({"threshold": "high"}, "threshold must be"),
+        ({"shield_options": {"sped": 3}}, "shield_options has 'sped'.*it takes .*spread"),
+        ({"shield": "exact", "shield_options": {"period": 3}}, "shield_options has 'period'"),
     ],
 )
 def test_mistakes_are_named_with_their_remedy(options: dict[str, Any], said: str) -> None:
     X, y, sex = TRAIN
-    clf = ShieldedClassifier(LogisticRegression(), PROP, **{"horizon": HORIZON, **options})
+    given = {"prop": PROP, "horizon": HORIZON, **options}
+    clf = ShieldedClassifier(LogisticRegression(), **given)
     with pytest.raises(fs.InvalidValueError, match=said):
         clf.fit(X, y, sensitive_features=sex)
 
@@ -334,7 +343,7 @@ def test_out_of_fold_scores_are_less_sure_of_themselves() -> None:
 def test_labels_keep_their_names() -> None:
     X, y, sex = TRAIN
     words = np.array(["deny", "grant"])[y]
-    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON)
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON, positive="grant")
     clf.fit(X, words, sensitive_features=sex)
     assert clf.classes_.tolist() == ["deny", "grant"]
     labels = clf.predict(TEST[0], sensitive_features=TEST[2])
@@ -343,7 +352,81 @@ def test_labels_keep_their_names() -> None:
     ).astype(bool).tolist()
 
 
+def test_text_is_taken_for_acceptance_by_the_alphabet_and_with_a_warning() -> None:
+    X, y, sex = TRAIN
+    words = np.array(["deny", "approve"])[y]
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON, cv=None)
+    with pytest.warns(UserWarning, match="'deny' is taken for acceptance.*positive='deny'"):
+        clf.fit(X, words, sensitive_features=sex)
+    assert clf.positive_ == "deny"
+
+
+@pytest.mark.parametrize("prop", [PROP, fs.EqualOpportunity("0.2", min_support=2)], ids=str)
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function", "predict"])
+def test_which_label_means_acceptance_is_said_and_not_guessed(method: str, prop: Any) -> None:
+    options: dict[str, Any] = {"horizon": HORIZON, "cv": None, "predict_method": method}
+    X, y, sex = TRAIN
+    numbers = ShieldedClassifier(LogisticRegression(), prop, **options)
+    numbers.fit(X, y, sensitive_features=sex)
+    words = np.array(["deny", "approve"])
+    named = ShieldedClassifier(LogisticRegression(), prop, positive="approve", **options)
+    named.fit(X, words[y], sensitive_features=sex)
+    assert (named.classes_.tolist(), named.positive_) == (["approve", "deny"], "approve")
+    X, y, sex = TEST
+    known = {"outcomes": y} if numbers._labelled else {}
+    told = {"outcomes": words[y]} if known else {}
+    labels = named.predict(X, sensitive_features=sex, **told)
+    assert labels.tolist() == words[numbers.predict(X, sensitive_features=sex, **known)].tolist()
+    report = named.report(X, sensitive_features=sex, **told)
+    expected = numbers.report(X, sensitive_features=sex, **known)
+    assert (report.groups, report.unfair) == (expected.groups, 0)
+    assert named.score(X, words[y], sensitive_features=sex) == numbers.score(
+        X, y, sensitive_features=sex
+    )
+
+
 # Groups -------------------------------------------------------------------------------------
+
+
+def test_an_index_that_pairs_other_rows_is_refused() -> None:
+    X, y, sex = (pd.DataFrame(TEST[0]), TEST[1], pd.Series(TEST[2]))
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON, cv=None)
+    clf.fit(X, y, sensitive_features=sex)
+    moved = sex.sample(frac=1, random_state=0)
+    for given_as in (moved, moved.to_frame(), {"sex": moved}):
+        for call in (clf.predict, clf.partial_predict, clf.decide, clf.report):
+            with pytest.raises(fs.InvalidValueError, match=r"another index.*reset_index"):
+                call(X, sensitive_features=given_as)
+        for call in (clf.fit, clf.score):
+            with pytest.raises(fs.InvalidValueError, match="another index"):
+                call(X, y, sensitive_features=given_as)
+    expected = clf.predict(X, sensitive_features=sex)
+    for given_as in (sex, moved.loc[X.index], sex.tolist(), moved.sort_index().to_numpy()):
+        assert (clf.predict(X, sensitive_features=given_as) == expected).all()
+
+
+@pytest.mark.parametrize("group", ["x", None, float("nan")])
+def test_who_has_no_known_group_is_named_by_row(group: Any) -> None:
+    X, _, sex = TEST
+    strange = sex.astype(object)
+    strange[7:9] = group
+    with pytest.raises(fs.UnknownGroupError, match=r"sensitive_features\[7\]: .*unseen="):
+        fitted().predict(X, sensitive_features=strange)
+
+
+def test_groups_that_do_not_arrive_are_asked_for_by_every_way_there_is() -> None:
+    X, y, _ = TRAIN
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON)
+    with pytest.raises(fs.InvalidValueError, match=r"group_of=.*enable_metadata_routing=True"):
+        clf.fit(X, y)
+
+
+@pytest.mark.parametrize("column", ["race", 9])
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_a_column_that_is_not_there_is_named(make: Any, column: Any) -> None:
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON, group_of=column)
+    with pytest.raises(fs.InvalidValueError, match=f"group_of names column {column!r}"):
+        clf.fit(make(TRAIN[0]), TRAIN[1])
 
 
 def test_groups_come_in_any_container() -> None:

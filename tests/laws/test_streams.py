@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from itertools import pairwise
 
@@ -205,6 +206,60 @@ def test_a_missing_group_is_followed_and_reported_by_a_name() -> None:
     stream.decide_many(np.array(["a", None, float("nan")], object), [True, True, False])
     stream.decide(None, proposed=True)  # type: ignore[arg-type]
     assert stream.followed == {MISSING: (3, 2)}
+
+
+def test_those_who_are_followed_are_told_why() -> None:
+    people = [("a", True, 1.0, True), ("z", False, 1.0, True), ("b", False, 0.25, True)] * 12
+    stream, twin = (fs.Stream(POLICIES["window"], unseen="follow") for _ in range(2))
+    told = at_once(stream, people, reasons=True).reasons
+    assert told == tuple(
+        decision.reason if decision.overruled or decision.why is Why.UNSEEN else None
+        for decision in one_by_one(twin, people)
+    )
+
+
+@pytest.mark.parametrize("names", [(1, 2), ("1", "2")])
+@pytest.mark.parametrize("unseen", ["refuse", "follow", "map:1", {"z": "1"}])
+def test_what_reads_like_a_known_group_is_no_stranger(names: tuple, unseen: object) -> None:
+    policy = fs.synthesize(DP, fs.InputModel.agnostic(dict.fromkeys(names, 0.5)), horizon=4)
+    stream = fs.Stream(policy, unseen=unseen)
+    other = "1" if names[0] == 1 else 1
+    said = f"{other!r} is .*, the policy knows {names[0]!r}: convert the column"
+    with pytest.raises(UnknownGroupError, match=said):
+        stream.decide(other, proposed=True)
+    with pytest.raises(UnknownGroupError, match=rf"groups\[2\]: .*{said}"):
+        stream.decide_many(np.array([*names, other], object), [True] * 3)
+    assert (stream.position, stream.followed) == (0, {})
+
+
+def test_a_mapping_may_say_that_one_type_stands_for_the_other() -> None:
+    policy = fs.synthesize(DP, fs.InputModel.agnostic({"1": 0.5, "2": 0.5}), horizon=4)
+    stream = fs.Stream(policy, unseen={1: "1", 2: "2"})
+    stream.decide_many([1, 2, 1], [True] * 3)
+    assert {g: c.seen for g, c in stream.counts.items()} == {"1": 2, "2": 1}
+
+
+@pytest.mark.parametrize(("group", "said"), [("z", "unknown group 'z'"), (None, "group is missi")])
+def test_a_refusal_names_row_and_remedy(group: object, said: str) -> None:
+    stream = fs.Stream(POLICIES["window"])
+    with pytest.raises(UnknownGroupError, match=rf"groups\[1\]: .*{said}.*unseen="):
+        stream.decide_many(np.array(["a", group, "y"], object), [True] * 3)
+
+
+def test_each_kind_of_iterable_is_sent_to_its_method() -> None:
+    async def awaited():
+        yield ("a", True)
+
+    async def decided() -> list:
+        return [d async for d in stream.adecide_each([("a", True)])]  # type: ignore[arg-type]
+
+    stream = fs.Stream(POLICIES["window"])
+    with pytest.raises(InvalidValueError, match="adecide_each"):
+        stream.decide_each(awaited())  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="with decide_each"):
+        asyncio.run(decided())
+    with pytest.raises(InvalidValueError, match="must be an iterable"):
+        stream.decide_each(3)  # type: ignore[arg-type]
 
 
 def test_an_awaited_outcome_is_awaited_across_the_end_of_a_window() -> None:

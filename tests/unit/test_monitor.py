@@ -116,7 +116,8 @@ def test_a_wrong_model_is_told_with_what_it_costs() -> None:
     assert saving.then == pytest.approx(saving.policy.expected_cost)
     assert saving.saved > 0
     assert "is expected per window (saves" in str(saving)
-    assert set(saving.to_dict()) == {"now", "then", "saved", "inputs"}
+    assert set(saving.to_dict()) == {"now", "then", "saved", "risk_now", "risk_then", "inputs"}
+    assert saving.risk_now == saving.risk_then == 0.0
     report = monitor.report()
     assert report.contradicted_at == alarm.at
     assert "CONTRADICTED" in str(report)
@@ -143,6 +144,19 @@ def test_savings_of_other_policies(kind: str) -> None:
     assert saving.now > 0
     assert saving.then > 0
     assert ("first period" in str(saving)) == (kind == "dynamic")
+
+
+def test_a_saving_of_best_effort_tells_the_risks_too() -> None:
+    prop, start = fs.DemographicParity("0.3"), fs.Counts({"a": (3, 3), "b": (3, 0)})
+    policy = fs.synthesize(prop, SKEWED, horizon=6, start=start, best_effort=True)
+    assert policy.risk > 0.0
+    monitor = fs.Monitor(prop, shadow=policy)
+    monitor.observe_many(*drawn(EVEN, 700))
+    saving = monitor.saving()
+    assert isinstance(saving.policy, fs.Policy)
+    assert saving.risk_then == pytest.approx(saving.policy.risk, abs=0.05)
+    assert saving.risk_now >= saving.risk_then - 0.05
+    assert "of windows are unfair" in str(saving)
 
 
 def test_a_revised_model_is_the_one_estimated_from_the_requests() -> None:
@@ -250,6 +264,22 @@ def test_a_shadow_must_fit() -> None:
             continue
         with pytest.raises(fs.InvalidValueError, match="is not the shadow policy's"):
             fs.Monitor(PARITY, shadow=policy, **options)
+
+
+def test_a_shadow_with_checkpoints_is_refused() -> None:
+    policy = fs.synthesize(fs.DemographicParity("0.5"), EVEN, horizon=8, checkpoints=(4,))
+    with pytest.raises(fs.InvalidValueError, match=r"checkpoints after \[4\] decisions"):
+        fs.Monitor(policy.prop, shadow=policy)
+
+
+def test_a_state_is_of_one_shadow_policy_only() -> None:
+    plain = fs.synthesize(PARITY, EVEN, horizon=6)
+    other = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.DemographicParity("0.1"))
+    assert str(plain) == str(other)
+    state = fs.Monitor(PARITY, shadow=plain).state
+    fs.Monitor(PARITY, shadow=fs.synthesize(PARITY, EVEN, horizon=6), state=state)
+    with pytest.raises(fs.InvalidValueError, match="belongs to another monitor"):
+        fs.Monitor(PARITY, shadow=other, state=state)
 
 
 def test_groups_that_were_named_are_all_there_are() -> None:

@@ -146,6 +146,49 @@ def test_a_change_is_noticed_and_named_early_and_late(part: str, before: int) ->
     assert np.abs(revised.probs - CHANGED[part].probs).max() < 0.1
 
 
+def test_costs_of_a_revised_model_are_as_recent_as_its_probabilities() -> None:
+    table = {(g, r, c): 0.125 for g in "ab" for r in (False, True) for c in (0.25, 1.0)}
+    model = fs.InputModel.from_table(table)
+    model = fs.InputModel(model.groups, model.levels, model.probs, None, np.array([0.5, np.inf]))
+    watch, n = Watch(model, None, 0.05), 32_768
+    drawn = model.table(1).draw(np.random.default_rng(2).random(n + 2048), None)
+    costs = model.levels[drawn.levels].copy()
+    costs[n:] = 20.0
+    watch.count_many(drawn.groups.astype(int), drawn.proposed, costs, None)
+    revised = watch.revised()
+    assert isinstance(revised, fs.InputModel)
+    assert revised.levels == pytest.approx([0.25, 20.0])
+
+
+@pytest.mark.usefixtures("soon")
+def test_bets_that_are_over_contradict_a_model_too() -> None:
+    for wrong in product(range(2), repeat=6):
+        watch = Watch(EVEN, None, 0.9)
+        for g in wrong:
+            watch.count(g, True, 1.0, None)
+            watch.check()
+        assert (watch.diagnosis != "") == (watch.contradicted_at is not None)
+        assert watch.recent().people.any()
+
+
+@pytest.mark.parametrize("later", [2000, 60_000, 62_600])
+def test_a_revised_model_forgets_what_changed_once_more(later: int) -> None:
+    rng, watch = np.random.default_rng(4), Watch(EVEN, None, 0.05)
+    for share, n in ((0.7, 3000), (0.1, later)):
+        groups, proposed = rng.integers(0, 2, n), rng.random(n) < share
+        watch.count_many(groups, proposed, np.ones(n), None)
+    revised = watch.revised()
+    assert isinstance(revised, fs.InputModel)
+    # Of bets that go back so far and no further, some requests from before may remain.
+    assert revised.probs[:, 1].sum() < (0.12 if later > 2000 else 0.35)
+
+
+def test_after_one_change_a_revised_model_rests_on_all_requests_since() -> None:
+    rng, watch, n = np.random.default_rng(6), Watch(EVEN, None, 0.05), 40_000
+    watch.count_many(rng.integers(0, 2, n), rng.random(n) < 0.7, np.ones(n), None)
+    assert watch.recent().people.sum() == n
+
+
 @pytest.mark.parametrize(
     ("request_", "words"),
     [

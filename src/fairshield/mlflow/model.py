@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairshield.errors import FairshieldError, InvalidValueError
-from fairshield.mlflow.reading import Reading, method_of, proposals
+from fairshield.mlflow.reading import Reading, check_asked, proposals
 from fairshield.stream import Answers, AnyPolicy, Stream
 
 
@@ -43,7 +43,7 @@ class ShieldedModel:
     """
 
     def __init__(self, model: Any, policy: AnyPolicy, reading: Reading) -> None:
-        method_of(model, reading.score)
+        check_asked(model, reading)
         self.model = model
         self.policy = policy
         self.reading = reading
@@ -60,7 +60,7 @@ class ShieldedModel:
         params
             ``stream``: ``"continue"`` (default) goes on in :attr:`stream`; ``"new"`` decides the
             rows in a stream of their own and leaves :attr:`stream` as it is.  ``reasons``: whether
-            to say why, of each that was overruled; default true.
+            to say why, of each that was overruled or is of an unseen group; default true.
 
         Returns
         -------

@@ -37,7 +37,8 @@ class Reading:
         A score of at least this proposes to accept; default: 0 for a ``decision_function``, else
         0.5.
     positive
-        The label that means acceptance; default: the second of two classes, or 1, true, yes.
+        The label that means acceptance; default: the second of two classes that are not text, or
+        1, true, yes.
     cost
         Price of overruling: of everybody, in a column, or ``"margin"``.
     outcome
@@ -64,6 +65,10 @@ class Reading:
             )
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise InvalidValueError(f"threshold must be a finite number, got {self.threshold!r}")
+        if not isinstance(self.cost, str) and not 0.0 <= self.cost < math.inf:
+            raise InvalidValueError(
+                f"cost must be finite and at least 0, or the name of a column, got {self.cost!r}"
+            )
 
     @property
     def cost_column(self) -> str | None:
@@ -141,6 +146,19 @@ def method_of(model: Any, score: Score) -> str:
     return score
 
 
+def check_asked(model: Any, reading: Reading) -> None:
+    """Raise where the classifier's answers could not be read as they are said to be."""
+    method = method_of(model, reading.score)
+    if method == "predict":
+        return
+    _place_of_positive(getattr(model, "classes_", None), reading.positive)
+    threshold = reading.threshold
+    if method == "predict_proba" and threshold is not None and not 0.0 <= threshold <= 1.0:
+        raise InvalidValueError(
+            f"threshold must be between 0 and 1, as probabilities are, got {threshold!r}"
+        )
+
+
 def proposals(
     model: Any, reading: Reading, features: pd.DataFrame
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -168,18 +186,22 @@ def proposals(
 
 def _of_positive(answer: NDArray[Any], classes: Any, positive: Any) -> NDArray[np.float64]:
     """Scores of the positive class."""
-    known = [0, 1] if classes is None else np.asarray(classes).tolist()
-    if positive is None and len(known) == 2:
+    at = _place_of_positive(classes, positive)
+    if answer.ndim == 2:
+        return np.asarray(answer[:, at], np.float64)
+    return np.asarray(answer if at else -answer, np.float64)
+
+
+def _place_of_positive(classes: Any, positive: Any) -> int:
+    known: list[Any] = [0, 1] if classes is None else np.asarray(classes).tolist()
+    if positive is None and len(known) == 2 and not isinstance(known[1], str):
         positive = known[1]
     if positive not in known:
         raise InvalidValueError(
             f"positive is {positive!r}, the model's classes are {known}: name the one that means "
-            "acceptance"
+            f"acceptance, as in positive={known[-1]!r}"
         )
-    at = known.index(positive)
-    if answer.ndim == 2:
-        return np.asarray(answer[:, at], np.float64)
-    return np.asarray(answer if at else -answer, np.float64)
+    return known.index(positive)
 
 
 def _predicted(answer: NDArray[Any], positive: Any, rows: int) -> NDArray[np.float64]:

@@ -31,6 +31,8 @@ from fairshield.mlflow.loading import (
 )
 from fairshield.mlflow.reading import Reading, Score
 from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.policy import Policy
+from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
 
 _FLAVOUR = "fairshield.mlflow"
@@ -97,7 +99,7 @@ def save_model(
     code_paths, metadata, mlflow_model
         As of MLflow's own flavours.
     """
-    rule = load_policy(policy) if isinstance(policy, str | os.PathLike) else policy
+    rule = _rule(policy)
     if rule.labelled and outcome is None:
         raise InvalidValueError(
             f"{rule.prop} counts by outcome: name the column that holds it with outcome="
@@ -170,8 +172,11 @@ def log_model(
     registered_model_name, await_registration_for, tags
         As of MLflow's own flavours.
     options
-        All keywords of :func:`save_model`.
+        All keywords of :func:`save_model`, of which ``group`` is needed.
     """
+    if "group" not in options:
+        raise InvalidValueError("whose decisions are to be fair? Name the column of groups, group=")
+    _rule(policy)
     with TemporaryDirectory() as folder:
         # A policy's digest is that of its file.
         file = Path(folder, POLICY_FILE)
@@ -197,6 +202,17 @@ def log_model(
             client.set_tag(info.run_id, key, value)
         client.log_metric(info.run_id, "fairshield.expected_cost", expected, model_id=info.model_id)
     return info
+
+
+def _rule(policy: Any) -> AnyPolicy:
+    if isinstance(policy, str | os.PathLike):
+        return load_policy(policy)
+    if not isinstance(policy, Policy | PeriodicPolicy):
+        made = ": make one with fairshield.synthesize" if isinstance(policy, Property) else ""
+        raise InvalidValueError(
+            f"policy must be a policy or the path of its file, got {type(policy).__name__}{made}"
+        )
+    return policy
 
 
 def _put(policy: AnyPolicy | str | os.PathLike[str], path: Path) -> str:

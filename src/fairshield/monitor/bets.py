@@ -38,21 +38,22 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 class Cells(NamedTuple):
     """People by schedule part, group, proposal and cost level, the last being above the model's.
 
-    ``told`` are those with a known outcome, ``positive`` those of them with outcome 1.  Each is
-    ``(..., parts, groups, 2, levels + 1)``.
+    ``told`` are those with a known outcome, ``positive`` those of them with outcome 1; ``spent`` is
+    the sum of costs.  Each is ``(..., parts, groups, 2, levels + 1)``.
     """
 
     people: Ints
     told: Ints
     positive: Ints
+    spent: Floats
 
     def minus(self, earlier: Cells) -> Cells:
         """What came since."""
-        return Cells(*(now - then for now, then in zip(self, earlier, strict=True)))
+        return Cells._make(now - then for now, then in zip(self, earlier, strict=True))
 
     def at(self, where: Any) -> Cells:
         """Some of many."""
-        return Cells(*(counts[where] for counts in self))
+        return Cells._make(counts[where] for counts in self)
 
 
 class Odds:
@@ -69,7 +70,7 @@ class Odds:
 
     def capital(self, cells: Cells) -> Floats:
         """``(4, ...)``: the logarithm of the capital of each part."""
-        people, told, positive = (counts[..., :-1] for counts in cells)  # within the levels
+        people, told, positive = (counts[..., :-1] for counts in cells[:3])  # within the levels
         # A cost above all levels says as much of the group and the proposal as any other.
         anyone = cells.people.sum(axis=-1)
         proposals = anyone.sum(axis=-3)
@@ -92,6 +93,30 @@ class Odds:
         hedged: Floats = np.logaddexp(0.0, self.capital(cells)) - math.log(2.0)
         capped: Floats = np.minimum(hedged.sum(axis=0), -_IMPOSSIBLE)
         return capped
+
+
+def log_change(before: Cells, since: Cells) -> float:
+    r"""How strongly requests say that they changed between two stretches of them.
+
+    For each part the logarithm of :math:`q(x) q(y) / q(xy)`, where q predicts the values of the
+    first stretch x, of the second y, and of both as one; put together as bets on parts are.  No
+    input model has a say in it, and no stretch of nobody.
+    """
+    both = Cells._make(one + other for one, other in zip(before, since, strict=True))
+    parts = [_described(cells) for cells in (before, since, both)]
+    gained = parts[0] + parts[1] - parts[2]
+    return float((np.logaddexp(0.0, gained) - math.log(2.0)).sum())
+
+
+def _described(cells: Cells) -> Floats:
+    """``(4,)``: the logarithm of what is predicted of each part, one schedule part after another.
+
+    A schedule changes requests by itself, so its parts are not thrown together.
+    """
+    people, told, positive = cells[:3]
+    outcomes = np.stack((positive, told - positive), axis=-1)
+    bets = [people.sum(axis=(-2, -1)), people.sum(axis=-1), people, outcomes]
+    return np.array([float(each.sum()) for each in _predicted(bets)])
 
 
 # Numbers ------------------------------------------------------------------------------------

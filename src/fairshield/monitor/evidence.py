@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, InputTable
-from fairshield.monitor.bets import PARTS, Cells, Floats, Ints, Odds
+from fairshield.monitor.bets import PARTS, Cells, Floats, Ints, Odds, log_change
 from fairshield.monitor.differences import DIFFERENCES
 
 Inputs = InputModel | InputSchedule
@@ -83,12 +83,13 @@ class Watch:
         self._block = groups * 2 * self._width
         n_cells = math.prod(self._shape)
         self._people, self._told, self._positive = ([0] * n_cells for _ in "abc")
-        self.spent = [0.0] * self._width
+        self._spent = [0.0] * n_cells
         possible: NDArray[np.bool_] = np.zeros(self._shape, np.bool_)
         possible[..., :-1] = rows.probs > 0.0
         self._possible: list[bool] = possible.reshape(-1).tolist()
         self.decided = 0
         self._bases = [self.cells for _ in LENGTHS]
+        self._earlier = list(self._bases)
         self._settled = np.full(len(LENGTHS), -math.inf)
         self.contradicted_at: int | None = None
         self.since, self.diagnosis = self.cells, ""
@@ -96,8 +97,7 @@ class Watch:
     @property
     def cells(self) -> Cells:
         """Everybody counted so far."""
-        lists = (self._people, self._told, self._positive)
-        return Cells(*(np.array(counts, np.int64).reshape(self._shape) for counts in lists))
+        return self._read_cells([self._people, self._told, self._positive, self._spent])
 
     # One at a time --------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Watch:
             at = self.decided if self.size is None else self.decided % self.size
             cell += self._block * (bisect_left(self._firsts, at + 1) - 1)
         self._people[cell] += 1
-        self.spent[cell % self._width] += cost
+        self._spent[cell] += cost
         if outcome is not None:
             self._told[cell] += 1
             self._positive[cell] += outcome
@@ -119,20 +119,20 @@ class Watch:
         """The logarithm of the capital, if the model is contradicted now and was not before."""
         now, reading, capital = self.cells, None, -math.inf
         if self.decided % CHECK_EVERY == 0:
-            reading = self._read(np.array([self.decided]), Cells(*(c[None] for c in now)))
+            reading = self._read(np.array([self.decided]), Cells._make(c[None] for c in now))
             capital = float(reading.total[0])
         if not possible:
             capital = math.inf
-        news = self.contradicted_at is None and capital >= self._enough
-        if news:
-            self._note(now, self._bases)
         if reading is not None:
             self._settle(self.decided, now, reading.settled)
+        news = self.contradicted_at is None and capital >= self._enough
+        if news:
+            self._note(now)
         return capital if news else None
 
     def look(self) -> float:
         """The logarithm of the capital now, without settling anything."""
-        cells = Cells(*(c[None] for c in self.cells))
+        cells = Cells._make(c[None] for c in self.cells)
         # As of the next request: bets that end with the last one are settled.
         return float(self._read(np.array([self.decided + 1]), cells).total[0])
 
@@ -183,26 +183,21 @@ class Watch:
             cell += self._block * (np.searchsorted(self._firsts, at, side="right") - 1)
         impossible = np.flatnonzero(~np.array(self._possible)[cell])
         times = np.arange(first // CHECK_EVERY + 1, last // CHECK_EVERY + 1) * CHECK_EVERY
-        run = self._running(cell, outcomes, times - first)
-        capital, bases = np.empty(0), None
+        run = self._running(cell, costs, outcomes, times - first)
+        capital = np.empty(0)
         if len(times):
-            checked = run.at(slice(0, -1))
-            if note and times[-1] == last:
-                bases = [self._base(j, times, checked).at(-1) for j in range(len(LENGTHS))]
-            reading = self._read(times, checked)
+            reading = self._read(times, run.at(slice(0, -1)))
             self._settle(int(times[-1]), run, reading.settled, times)
             capital = reading.total
-        self._people, self._told, self._positive = (c[-1].reshape(-1).tolist() for c in run)
-        # Added one after the other, as one at a time would.
-        for level in np.unique(levels).tolist():
-            paid = np.concatenate(([self.spent[level]], costs[levels == level]))
-            self.spent[level] = float(np.add.accumulate(paid)[-1])
+        self._hold(_plain(run.at(-1)))
         self.decided = last
         if note:
-            self._note(run.at(-1), bases or self._bases)
+            self._note(run.at(-1))
         return times, capital, (impossible[:1] + first + 1).tolist()
 
-    def _running(self, cell: Ints, outcomes: NDArray[np.bool_] | None, ends: Ints) -> Cells:
+    def _running(
+        self, cell: Ints, costs: Floats, outcomes: NDArray[np.bool_] | None, ends: Ints
+    ) -> Cells:
         """Counters after ``ends`` further requests each, and after all."""
         n_cells = math.prod(self._shape)
         stretch = np.searchsorted(ends, np.arange(len(cell)), side="right")
@@ -219,7 +214,18 @@ class Watch:
             summed(place, self._people),
             summed(nobody if outcomes is None else place, self._told),
             summed(nobody if outcomes is None else place[outcomes], self._positive),
+            self._spending(cell, costs, ends).reshape(-1, *self._shape),
         )
+
+    def _spending(self, cell: Ints, costs: Floats, ends: Ints) -> Floats:
+        """``(ends + 1, cells)``: costs added one after the other, as one at a time would."""
+        spent = np.tile(self._spent, (len(ends) + 1, 1))
+        order = np.argsort(cell, kind="stable")
+        found, firsts = np.unique(cell[order], return_index=True)
+        for c, rows in zip(found.tolist(), np.split(order, firsts[1:]), strict=False):
+            paid = np.add.accumulate(np.concatenate((spent[-1:, c], costs[rows])))
+            spent[:, c] = paid[np.append(np.searchsorted(rows, ends), len(rows))]
+        return spent
 
     # Betting --------------------------------------------------------------------------------
 
@@ -227,7 +233,9 @@ class Watch:
         """The capital at some times, the cells being those of the same times."""
         begun = [self._base(j, times, cells) for j in range(len(LENGTHS))]
         placed = [cells, *(cells.minus(base) for base in begun)]
-        bets = self.odds.log_e(Cells(*(np.stack(counts) for counts in zip(*placed, strict=True))))
+        bets = self.odds.log_e(
+            Cells._make(np.stack(counts) for counts in zip(*placed, strict=True))
+        )
         total, settled = bets[0], np.empty(len(LENGTHS))
         for j, length in enumerate(LENGTHS):
             number = (times - 1) // length + 1.0
@@ -246,11 +254,11 @@ class Watch:
         where = np.searchsorted(times, begun)
         earlier = begun < times[0]
         if earlier.all():
-            return Cells(*(counts[None] for counts in self._bases[j]))
+            return Cells._make(counts[None] for counts in self._bases[j])
         axes = (..., *(None,) * len(self._shape))
         found = cells.at(where)
         pairs = zip(self._bases[j], found, strict=True)
-        return Cells(*(np.where(earlier[axes], old, new) for old, new in pairs))
+        return Cells._make(np.where(earlier[axes], old, new) for old, new in pairs)
 
     def _settle(self, now: int, cells: Cells, settled: Floats, times: Ints | None = None) -> None:
         """Begin the bets anew that are over."""
@@ -259,32 +267,47 @@ class Watch:
             begun = now // length * length
             if times is None:
                 if begun == now:
-                    self._bases[j] = cells
+                    self._earlier[j], self._bases[j] = self._bases[j], cells
             elif begun >= times[0]:
+                self._earlier[j] = self._bases[j]
+                if begun - length >= times[0]:
+                    self._earlier[j] = cells.at(int(np.searchsorted(times, begun - length)))
                 self._bases[j] = cells.at(int(np.searchsorted(times, begun)))
 
     # What is wrong with the model -----------------------------------------------------------
 
-    def _note(self, now: Cells, bases: list[Cells]) -> None:
+    def _note(self, now: Cells) -> None:
         """Note when, and since when requests differ: where the strongest bet began."""
         self.contradicted_at = self.decided
-        began = [Cells(*(np.zeros_like(c) for c in now)), *bases]
+        began = [self.since, *self._earlier, *self._bases]
+        began = [base for base in began if now.minus(base).people.any()]
         bets = [float(self.odds.log_e(now.minus(base))) for base in began]
         self.since = began[int(np.argmax(bets))]
         self.diagnosis = self._differs(now.minus(self.since))
 
     def recent(self) -> Cells:
-        """The cells that a revised model rests on."""
-        return self.cells.minus(self.since)
+        """The cells that a revised model rests on.
+
+        All, until the model is contradicted; from then on those since requests began to differ
+        from it, or since they clearly changed once more, as far as a bet that began then tells.
+        """
+        everybody = self.cells.minus(self.since)
+        if self.contradicted_at is None:
+            return everybody
+        later = [base.minus(self.since) for base in (*self._earlier, *self._bases)]
+        pairs = [(base, everybody.minus(base)) for base in later]
+        splits = [pair for pair in pairs if all(cells.people.sum() > 0 for cells in pair)]
+        changes = [self._enough, *(log_change(before, since) for before, since in splits)]
+        return [everybody, *(since for _, since in splits)][int(np.argmax(changes))]
 
     def revised(self) -> Inputs:
-        """The model that the requests suggest: those since they began to differ, or all."""
+        """The model that the requests suggest, see :meth:`recent`."""
         recent = self.recent()
         if not recent.people.sum():
             raise InvalidValueError(
                 "no requests to revise the input model from: observe some first"
             )
-        levels, edges, kept = self._seen_levels()
+        levels, edges, kept = self._seen_levels(recent)
         models = (
             self.inputs.parts if isinstance(self.inputs, InputSchedule) else ((self.inputs, 0),)
         )
@@ -304,11 +327,11 @@ class Watch:
         outcomes = (seen.positive + extra / 2) / (seen.told + extra) if told else None
         return InputModel(self.inputs.groups, levels, people / people.sum(), outcomes, edges)
 
-    def _seen_levels(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _seen_levels(self, recent: Cells) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Mean costs, their edges, and which levels there are."""
-        people = self.cells.people.sum(axis=(0, 1, 2))
+        people, spent = (c.sum(axis=(0, 1, 2)) for c in (recent.people, recent.spent))
         edges = np.append(self.rows.edges, math.inf)
-        mean = np.divide(self.spent, people, out=np.append(self.rows.levels, 0.0), where=people > 0)
+        mean = np.divide(spent, people, out=np.append(self.rows.levels, 0.0), where=people > 0)
         kept = np.append(np.ones(len(edges) - 1, bool), people[-1] > 0)
         return np.minimum(mean, edges)[kept], edges[kept], kept
 
@@ -329,8 +352,8 @@ class Watch:
         return {
             "decided": self.decided,
             "cells": _plain(self.cells),
-            "spent": list(self.spent),
             "bases": [_plain(base) for base in self._bases],
+            "earlier": [_plain(base) for base in self._earlier],
             "settled": [None if s == -math.inf else s for s in self._settled.tolist()],
             "contradicted_at": self.contradicted_at,
             "since": _plain(self.since),
@@ -339,17 +362,25 @@ class Watch:
 
     def resume(self, data: dict[str, Any]) -> None:
         """Go on from what :meth:`state` returned."""
-        self._people, self._told, self._positive = ([int(n) for n in c] for c in data["cells"])
-        self.spent = [float(s) for s in data["spent"]]
+        self._hold(data["cells"])
         self._bases = [self._read_cells(base) for base in data["bases"]]
+        self._earlier = [self._read_cells(base) for base in data["earlier"]]
         self._settled = np.array([-math.inf if s is None else s for s in data["settled"]])
         self.decided, self.since = int(data["decided"]), self._read_cells(data["since"])
         self.contradicted_at, self.diagnosis = data["contradicted_at"], str(data["diagnosis"])
         if len(self._people) != math.prod(self._shape) or len(self._bases) != len(LENGTHS):
             raise ValueError("cells of another model")
 
-    def _read_cells(self, lists: list[list[int]]) -> Cells:
-        return Cells(*(np.array(counts, np.int64).reshape(self._shape) for counts in lists))
+    def _hold(self, lists: list[list[Any]]) -> None:
+        people, told, positive, spent = lists
+        self._people, self._told, self._positive = (
+            list(map(int, c)) for c in (people, told, positive)
+        )
+        self._spent = list(map(float, spent))
+
+    def _read_cells(self, lists: list[list[Any]]) -> Cells:
+        people, told, positive = (np.array(c, np.int64).reshape(self._shape) for c in lists[:3])
+        return Cells(people, told, positive, np.array(lists[3], float).reshape(self._shape))
 
 
 def _rows(rows: tuple[Any, ...], first: int, last: int | None) -> tuple[Any, Any, Any, Any]:
@@ -359,5 +390,5 @@ def _rows(rows: tuple[Any, ...], first: int, last: int | None) -> tuple[Any, Any
     return groups[some], proposed[some], costs[some], told
 
 
-def _plain(cells: Cells) -> list[list[int]]:
+def _plain(cells: Cells) -> list[list[Any]]:
     return [counts.reshape(-1).tolist() for counts in cells]

@@ -29,15 +29,16 @@ from fairshield.monitor.report import (
 )
 from fairshield.monitor.saving import Saving, saving
 from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
-from fairshield.monitor.settings import agreed, check_numbers, check_order, names_of
+from fairshield.monitor.settings import check_numbers, check_order, names_of
 from fairshield.monitor.shadow import Shadow
-from fairshield.monitor.tally import Tally
+from fairshield.monitor.tally import MonitorTally
 from fairshield.records import Flag, as_cost, as_flag
+from fairshield.runtime.audit import agreed
 from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
 from fairshield.synthesis import synthesize
 
-_VERSION = 1
+_VERSION = 2
 _AT_ONCE = 1 << 17
 _NEVER = 1 << 62
 
@@ -62,8 +63,12 @@ class Monitor:
     inputs
         An input model or schedule to watch; default: that of ``shadow``.
     confidence
-        Of all intervals together at all times, of the alarms of ``"bias"``, and of those of
-        ``"model"``: each is wrong, ever, with a probability of at most ``1 - confidence``.
+        Each of these statements is wrong, at any time, with a probability of at most
+        ``1 - confidence``: that all rates of groups lie in their intervals (so do biases that are
+        made of rates, and alarms of ``"bias"`` are right); that the share of unfair windows lies
+        in its own; that the shares of :class:`~fairshield.ShareParity`, with their biases and
+        alarms, lie in theirs; that no right input model is contradicted.  Of several statements
+        together, the probabilities of error add up at most.
     min_group_size
         Below so many relevant people (or the ``min_support`` of ``prop``, if that is more) a group
         has no interval, and nothing is concluded about it.
@@ -110,9 +115,9 @@ class Monitor:
                     f"the shadow policy keeps {shadow.prop}, the monitor watches {prop}: watch "
                     "shadow.prop, or make a policy for the property"
                 )
-            horizon = agreed("horizon", horizon, getattr(shadow, "horizon", None))
-            period = agreed("period", period, getattr(shadow, "period", None))
-            start = agreed("start", start, shadow.start)
+            horizon = _of_shadow("horizon", horizon, getattr(shadow, "horizon", None))
+            period = _of_shadow("period", period, getattr(shadow, "period", None))
+            start = _of_shadow("start", start, shadow.start)
             inputs = shadow.inputs if inputs is None else inputs
         check_numbers(horizon, period, confidence, min_group_size, keep)
         self.prop, self.horizon, self.period = prop, horizon, period
@@ -123,7 +128,13 @@ class Monitor:
         check_order(prop, names)
         self._closed = names is not None
         zero = Counts.zero(names or ()) if start is None else start
-        self._tally = Tally(prop, goes_on=horizon is None, start=zero, keep=self.keep)
+        self._tally = MonitorTally(
+            prop,
+            goes_on=horizon is None,
+            start=zero,
+            keep=self.keep,
+            compared=None if self._shadow is None else self._shadow.periods,
+        )
         self._index = {group: i for i, group in enumerate(self._tally.groups)}
         self._watch = None if inputs is None else Watch(inputs, self._size, 1.0 - self.confidence)
         self._needs_outcome = prop.relevant_outcome is not None
@@ -446,7 +457,7 @@ class Monitor:
             recent=tuple(tally.recent),
             log_evidence=None if watch is None else watch.look(),
             contradicted_at=None if watch is None else watch.contradicted_at,
-            shadow=None if self._shadow is None else self._shadow.report(tally.unfair),
+            shadow=None if self._shadow is None else self._shadow.report(tally.unfair_compared),
             alarms=self.alarms,
         )
 
@@ -465,7 +476,7 @@ class Monitor:
         """The input model that the requests suggest.
 
         Once the model is contradicted, it is estimated from the requests since the strongest of
-        the bets against it began, before that from all.
+        the bets against it began, or since they changed once more; before that from all.
         """
         if self._watch is None:
             raise InvalidValueError(
@@ -521,7 +532,7 @@ class Monitor:
             "inputs": None if self._watch is None else self._watch.inputs.to_dict(),
             "confidence": self.confidence,
             "least": self.least,
-            "shadow": None if shadow is None else str(shadow.policy),
+            "shadow": None if shadow is None else shadow.identity,
         }
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -572,6 +583,11 @@ class Monitor:
 
 
 # Helpers ------------------------------------------------------------------------------------
+
+
+def _of_shadow(name: str, given: Any, of_policy: Any) -> Any:
+    whose, instead = "the shadow policy's", "monitor without a shadow"
+    return agreed(name, given, of_policy, whose=whose, instead=instead)
 
 
 def _order(alarm: Alarm) -> tuple[int, int]:

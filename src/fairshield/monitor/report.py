@@ -58,7 +58,8 @@ class Observation(NamedTuple):
     """What one decision led to.
 
     ``at`` counts decisions from 1, ``window`` windows or periods from 0; ``alarms`` are those it
-    raised; ``shadow`` is what the shadow shield would have decided.
+    raised; ``shadow`` is what the shadow shield would have decided, ``None`` also once its run is
+    over.
     """
 
     at: int
@@ -136,7 +137,10 @@ class ShadowReport:
     windows, unfair
         Windows or periods that ended, and those that would have ended unfair.
     unfair_without
-        Those that did, as things were decided.
+        Those of them that did, as things were decided.
+    over
+        Whether its policy is for a number of periods, and the last is over: later decisions are
+        not in these totals.
     """
 
     decisions: int
@@ -147,6 +151,7 @@ class ShadowReport:
     windows: int
     unfair: int
     unfair_without: int
+    over: bool = False
 
     def __str__(self) -> str:
         share = self.overruled / self.decisions if self.decisions else 0.0
@@ -155,6 +160,7 @@ class ShadowReport:
             f"would have overruled {self.overruled:,} of {self.decisions:,} ({share:.2%}): {whom}; "
             f"cost {self.cost_paid:.6g}; unfair ends {self.unfair:,} instead of "
             f"{self.unfair_without:,} of {self.windows:,}"
+            + ("; its run is over, what came later is not in these totals" if self.over else "")
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.synthesis import synthesize
+
+if TYPE_CHECKING:
+    from fairshield.simulate import Simulation
 
 Inputs = InputModel | InputSchedule
 _WINDOWS = 1000
@@ -26,6 +29,9 @@ class Saving:
         The revised model.
     now, then
         With the policy as it is, and with one made for the revised model.
+    risk_now, risk_then
+        In which share of them the property is violated, 0 where it is guaranteed: best effort may
+        pay more to violate it less.
     policy
         The latter.
     """
@@ -34,6 +40,8 @@ class Saving:
     now: float
     then: float
     policy: Policy | PeriodicPolicy
+    risk_now: float = 0.0
+    risk_then: float = 0.0
 
     @property
     def saved(self) -> float:
@@ -43,10 +51,16 @@ class Saving:
     def __str__(self) -> str:
         noun = "window" if isinstance(self.policy, Policy) else "first period"
         share = self.saved / self.now if self.now else 0.0
-        return (
+        said = (
             f"re-synthesised, {self.then:.4g} instead of {self.now:.4g} is expected per {noun} "
             f"(saves {self.saved:.3g}, {share:.0%})"
         )
+        if self.risk_now or self.risk_then:
+            said += (
+                f", and about {self.risk_then:.3g} instead of {self.risk_now:.3g} of {noun}s are "
+                "unfair"
+            )
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
@@ -54,6 +68,8 @@ class Saving:
             "now": self.now,
             "then": self.then,
             "saved": self.saved,
+            "risk_now": self.risk_now,
+            "risk_then": self.risk_then,
             "inputs": self.inputs.to_dict(),
         }
 
@@ -61,7 +77,8 @@ class Saving:
 def saving(policy: Policy | PeriodicPolicy, inputs: Inputs) -> Saving:
     """What ``policy`` is expected to cost if requests follow ``inputs``, and what it need cost.
 
-    Exact for tables; the mean of a thousand windows, the same for both, for long policies.
+    Costs are exact for tables; for long policies they are the mean of a thousand windows, the same
+    for both, and so are the risks of all policies that guarantee nothing.
     """
     again: Policy | PeriodicPolicy
     if isinstance(policy, PeriodicPolicy):
@@ -82,14 +99,21 @@ def saving(policy: Policy | PeriodicPolicy, inputs: Inputs) -> Saving:
         )
         plans = [policy, again]
     now, then = (_expected(plan, inputs) for plan in plans)
-    return Saving(inputs, now, then, again)
+    risks = [0.0, 0.0]
+    if any(plan.risk for plan in plans):
+        risks = [1.0 - float(_windows(plan, inputs).fair.mean()) for plan in plans]
+    return Saving(inputs, now, then, again, *risks)
 
 
 def _expected(policy: Policy, inputs: Inputs) -> float:
     from fairshield.evaluate import evaluate
-    from fairshield.simulate import simulate
 
     if policy.method == Policy.method:
         return evaluate(policy, inputs).cost
-    windows = simulate(policy, n_windows=_WINDOWS, rng=np.random.default_rng(0), inputs=inputs)
-    return float(windows.costs.mean())
+    return _windows(policy, inputs).mean_cost
+
+
+def _windows(policy: Policy, inputs: Inputs) -> Simulation:
+    from fairshield.simulate import simulate
+
+    return simulate(policy, n_windows=_WINDOWS, rng=np.random.default_rng(0), inputs=inputs)

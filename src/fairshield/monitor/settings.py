@@ -50,17 +50,6 @@ def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
         )
 
 
-def agreed(name: str, given: Any, of_shadow: Any) -> Any:
-    """What the shadow policy says; anything else that is given is refused."""
-    if given is not None and given != of_shadow:
-        said = "none" if of_shadow is None else repr(of_shadow)
-        raise InvalidValueError(
-            f"{name} {given!r} is not the shadow policy's, {said}: leave it out, or monitor "
-            "without a shadow"
-        )
-    return of_shadow
-
-
 def check_numbers(
     horizon: int | None, period: int | None, confidence: float, min_group_size: int, keep: int
 ) -> None:

@@ -1,11 +1,14 @@
 """A shield beside the decisions: it sees the same requests, decides them, and nobody obeys.
 
 The shield has a run of its own.  Its counters are those of its own decisions, not of the ones that
-were made, so its totals are what would have happened had it decided from the beginning.
+were made, so its totals are what would have happened had it decided from the beginning.  Where its
+policy is for a number of periods, it stops after the last one.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,12 @@ class Shadow:
                 f"shadow must be a policy or a periodic policy, got {type(policy).__name__}: make "
                 "one with synthesize"
             )
+        if isinstance(policy, Policy) and len(policy.due) > 1:
+            raise InvalidValueError(
+                f"the shadow policy has checkpoints after {list(policy.due[:-1])} decisions, and a "
+                "monitor looks at the ends of windows only: audit a log of decisions with the "
+                "policy, or make one without checkpoints"
+            )
         self.policy = policy
         self._shield = self._fresh()
         self._left = self.size
@@ -43,14 +52,35 @@ class Shadow:
         policy = self.policy
         return policy.horizon if isinstance(policy, Policy) else policy.period
 
+    @property
+    def identity(self) -> str:
+        """A digest of all that the policy was made from, and with what result."""
+        policy = self.policy
+        if isinstance(policy, PeriodicPolicy):
+            return policy.fingerprint
+        header, _ = policy.to_artifact()
+        return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def periods(self) -> int | None:
+        """How many periods it decides; ``None``: there is no last window or period."""
+        return None if isinstance(self.policy, Policy) else self.policy.last
+
+    @property
+    def over(self) -> bool:
+        """Whether its last period is over; from then on it decides nothing."""
+        return isinstance(self._shield, PeriodicShield) and self._shield.over
+
     def _fresh(self) -> AnyShield:
         policy = self.policy
         return Shield(policy) if isinstance(policy, Policy) else PeriodicShield(policy)
 
     def decide(
         self, group: Group, *, accepted: bool, proposed: bool, cost: float, outcome: bool | None
-    ) -> Decision:
-        """What the shield decides where ``accepted`` was decided."""
+    ) -> Decision | None:
+        """What the shield decides where ``accepted`` was decided; ``None`` once it is over."""
+        if self.over:
+            return None
         shield = self._shield
         decision = shield.decide(group, proposed=proposed, cost=cost)
         if self.policy.labelled and outcome is not None:
@@ -75,7 +105,7 @@ class Shadow:
         names = np.empty(len(self.policy.groups), object)
         names[:] = self.policy.groups
         first, paid = 0, [np.array([self.cost_paid])]
-        while first < len(groups):
+        while first < len(groups) and not self.over:
             some = slice(first, first + self._left)
             batch = self._shield.decide_many(
                 names[groups[some]], proposed[some], costs[some],
@@ -90,7 +120,7 @@ class Shadow:
             self._advance(len(batch.accepted))
         # Added one after the other, as one at a time would.
         self.cost_paid = float(np.add.accumulate(np.concatenate(paid))[-1])
-        self.decisions += len(groups)
+        self.decisions += first
 
     def _advance(self, n: int) -> None:
         """Count ``n`` decisions; at the end of a window, begin the next."""
@@ -100,7 +130,7 @@ class Shadow:
         shield = self._shield
         self.windows += 1
         self.unfair += not self.policy.prop.holds(shield.counts)
-        if isinstance(shield, Shield) or shield.over:
+        if isinstance(shield, Shield):
             self._shield = self._fresh()
         self._left = self.size
 
@@ -108,7 +138,7 @@ class Shadow:
         """Totals so far."""
         return ShadowReport(
             self.decisions, sum(self.overruled.values()), self.cost_paid, dict(self.overruled),
-            self.changed, self.windows, self.unfair, unfair_without,
+            self.changed, self.windows, self.unfair, unfair_without, self.over,
         )  # fmt: skip
 
     # Where it stands ------------------------------------------------------------------------

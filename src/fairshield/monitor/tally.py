@@ -17,7 +17,7 @@ from fairshield.spec import Property
 Ints = NDArray[np.int64]
 
 
-class Tally:
+class MonitorTally:
     """Counts relevant people, and asks the property at the end of every window.
 
     Parameters
@@ -30,10 +30,20 @@ class Tally:
         Counters before the first decision of every window, or of the first period.
     keep
         How many windows are kept one by one.
+    compared
+        How many windows, the first ones, a shadow shield decides as well; ``None``: all.
     """
 
-    def __init__(self, prop: Property, *, goes_on: bool, start: Counts, keep: int) -> None:
-        self.prop, self.goes_on = prop, goes_on
+    def __init__(
+        self,
+        prop: Property,
+        *,
+        goes_on: bool,
+        start: Counts,
+        keep: int,
+        compared: int | None = None,
+    ) -> None:
+        self.prop, self.goes_on, self._compared = prop, goes_on, compared
         self.groups: list[Group] = []
         self.seen: list[int] = []
         self.accepted: list[int] = []
@@ -42,6 +52,7 @@ class Tally:
         self._base: list[tuple[int, int]] = []
         self._known_from: list[int] = []
         self.over, self.unfair, self.worst_bias = 0, 0, 0.0
+        self.unfair_compared = 0
         self.recent: deque[MonitoredWindow] = deque(maxlen=keep)
         for group, count in start.items():
             self.meet(group, 0, count)
@@ -76,15 +87,14 @@ class Tally:
     def verdict(self) -> tuple[bool, float]:
         """Whether the property holds in the window in progress, and the largest bias."""
         now = self.counts
-        pairs = [Counts(dict(pair)) for pair in combinations(now.items(), 2)]
-        biases = [self.prop.bias_of(pair) for pair in pairs]
-        return all(self.prop.holds(pair) for pair in pairs), max(biases, default=0.0)
+        if len(now) < 2:
+            return True, 0.0
+        return self.prop.holds(now), self.prop.bias_of(now)
 
     def close(self, at: Sequence[int], seen: Ints, accepted: Ints) -> list[MonitoredWindow]:
         """End windows after ``at`` decisions each, with these counters; returns unfair ones.
 
-        Counters are ``(windows, groups)``, since the beginning.  Of a great many unfair windows
-        only the last are returned.
+        Counters are ``(windows, groups)``, since the beginning.
         """
         ends = np.asarray(at, np.int64)
         n, k = (self._of_windows(counters, i) for i, counters in enumerate((seen, accepted)))
@@ -93,15 +103,17 @@ class Tally:
         keep = self.recent.maxlen or 0
         made = {
             w: self._window(w, int(ends[w]), n[w], k[w], float(bias[w]), bool(holds[w]))
-            for w in {*range(max(len(ends) - keep, 0), len(ends)), *unfair[-keep:].tolist()}
+            for w in {*range(max(len(ends) - keep, 0), len(ends)), *unfair.tolist()}
         }
         self.recent.extend(made[w] for w in sorted(made) if w >= len(ends) - keep)
+        compared = len(ends) if self._compared is None else self._compared - self.over
+        self.unfair_compared += int((unfair < compared).sum())
         self.over += len(ends)
         self.unfair += len(unfair)
         self.worst_bias = max(self.worst_bias, float(bias.max(initial=0.0)))
         if not self.goes_on:
             self._base = list(zip(seen[-1].tolist(), accepted[-1].tolist(), strict=True))
-        return [made[w] for w in unfair[-keep:].tolist()]
+        return [made[w] for w in unfair.tolist()]
 
     def _of_windows(self, counters: Ints, which: int) -> Ints:
         """People counted in each window, those at its start included."""
@@ -145,6 +157,7 @@ class Tally:
             "groups": [[g, at, n, k, o, *base, *start] for g, at, n, k, o, base, start in rows],
             "over": self.over,
             "unfair": self.unfair,
+            "unfair_compared": self.unfair_compared,
             "worst_bias": None if self.worst_bias == float("inf") else self.worst_bias,
             "recent": [window.to_dict() for window in self.recent],
         }
@@ -163,6 +176,7 @@ class Tally:
             self._base.append((m, j))
             self._start.append((more, taken))
         self.over, self.unfair = data["over"], data["unfair"]
+        self.unfair_compared = data["unfair_compared"]
         worst = data["worst_bias"]
         self.worst_bias = float("inf") if worst is None else worst
         self.recent.extend(MonitoredWindow.from_dict(window) for window in data["recent"])

@@ -118,15 +118,15 @@ def audit(
     (False, 2, 1.0)
     """
     if shield is not None:
-        groups = _agreed("groups", groups, shield.policy.groups)
-        period = _agreed("period", period, shield.policy.period)
-        start = _agreed("start", start, shield.policy.start)
+        groups = agreed("groups", groups, shield.policy.groups)
+        period = agreed("period", period, shield.policy.period)
+        start = agreed("start", start, shield.policy.start)
     if policy is not None:
-        groups = _agreed("groups", groups, policy.groups)
-        horizon = _agreed("horizon", horizon, policy.horizon)
-        start = _agreed("start", start, policy.start)
+        groups = agreed("groups", groups, policy.groups)
+        horizon = agreed("horizon", horizon, policy.horizon)
+        start = agreed("start", start, policy.start)
         points = tuple(sorted(set(checkpoints))) or None
-        checkpoints = _agreed("checkpoints", points, policy.due[:-1])
+        checkpoints = agreed("checkpoints", points, policy.due[:-1])
     if groups is None:
         records = list(records)
         groups = _groups_of(start, records, Unseen.of(unseen))
@@ -369,11 +369,19 @@ def _nobody(unseen: Unseen) -> Group | None:
     return None if unseen.kind == "refuse" else MISSING
 
 
-def _agreed(name: str, given: Any, of_policy: Any) -> Any:
+def agreed(
+    name: str,
+    given: Any,
+    of_policy: Any,
+    *,
+    whose: str = "the policy's",
+    instead: str = "audit without the policy",
+) -> Any:
+    """What the policy says; anything else that is given is refused."""
     if given is not None and given != of_policy:
+        said = "none" if of_policy is None else repr(of_policy)
         raise InvalidValueError(
-            f"{name} {given!r} is not the policy's {of_policy!r}: leave it out, or audit without "
-            "the policy"
+            f"{name} {given!r} is not {whose} {said}: leave it out, or {instead}"
         )
     return of_policy
 
