@@ -37,8 +37,15 @@ class Record(NamedTuple):
     line: int
     fields: dict[str, Any]
 
-    def group(self, key: str = "group") -> Group:
-        """The sensitive group."""
+    def group(self, key: str = "group", *, empty: Group | None = None) -> Group:
+        """The sensitive group; ``empty``, if given, where the field is there and empty."""
+        if key in self.fields and self.missing(key):
+            if empty is not None:
+                return empty
+            raise InvalidValueError(
+                f"line {self.line}: the {key} is empty: fill it in, or say what becomes of people "
+                "without one (--unseen follow or map:GROUP, where there is the option)"
+            )
         return self._parsed(key, group_name)
 
     def flag(self, key: str) -> bool:
@@ -51,9 +58,10 @@ class Record(NamedTuple):
             return default
         return self._parsed(key, as_cost)
 
-    def declared(self, groups: Iterable[Group]) -> Record:
+    def declared(self, groups: Iterable[Group], *, empty: Group | None = None) -> Record:
         """The same record, its group spelt as the one of ``groups`` that reads the same."""
-        return self._replace(fields=self.fields | {"group": declared(self.group(), groups)})
+        name = declared(self.group(empty=empty), groups)
+        return self._replace(fields=self.fields | {"group": name})
 
     def missing(self, key: str) -> bool:
         """Whether the field is absent or empty."""
@@ -161,6 +169,7 @@ def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
                 "the CSV is empty: expected a header such as 'group,proposed,cost'"
             )
         names = [name.strip() for name in header]
+        _check_header(names)
         for row in reader:
             if not row:
                 continue
@@ -171,6 +180,21 @@ def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
             yield Record(reader.line_num, dict(zip(names, row, strict=True)))
     except csv.Error as error:
         raise InvalidValueError(f"line {reader.line_num}: not CSV: {error}") from None
+
+
+def _check_header(names: list[str]) -> None:
+    for name in names:
+        if name and names.count(name) > 1:
+            raise InvalidValueError(
+                f"the header has {names.count(name)} columns {name!r}, of which only one can be "
+                "read: rename the others"
+            )
+    for sign, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and sign in names[0]:
+            raise InvalidValueError(
+                f"the header {names[0]!r} is one column, with {called} in it: fields must be "
+                "separated by commas; save the file with commas"
+            )
 
 
 def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) -> Iterator[Record]:

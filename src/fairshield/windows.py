@@ -147,8 +147,8 @@ class ShieldReport:
             f"{self.largest_bias_unshielded:.4g}",
         ]
         lines += [
-            f"{g.group}: {g.decisions} people, accepted {g.rate:.1%}, proposed "
-            f"{g.proposed_rate:.1%}, overruled {g.overruled}"
+            f"{g.group}: {g.decisions} {'person' if g.decisions == 1 else 'people'}, accepted "
+            f"{g.rate:.1%}, proposed {g.proposed_rate:.1%}, overruled {g.overruled}"
             for g in self.groups
         ]
         if self.followed:

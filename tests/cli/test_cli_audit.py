@@ -19,6 +19,7 @@ def test_what_run_decides_passes_the_audit(
             result = command("audit", log, "--policy", policy)
             assert result.exit_code == 0, result.output
             assert "held at the end of every window" in result.stdout
+            assert "all 40 decisions are the policy's" in result.stdout
 
 
 def test_an_audit_reads_standard_input(command: Any, plain: Path, decided: Path) -> None:
@@ -82,8 +83,14 @@ def test_a_changed_decision_is_found(command: Any, plain: Path, decided: Path) -
     changed = {"accepted": not answer["accepted"], "overruled": not answer["overruled"]}
     lines[4] = json.dumps(answer | changed)
     result = command("audit", "-", "--policy", plain, stdin="\n".join(lines) + "\n")
-    assert "line 5" in result.stdout
+    assert result.exit_code == 1
+    assert "; and line 5 is not the policy's" in result.stdout
     assert "the policy would have" in result.stdout
+    assert "derived again" not in result.stdout
+    loose = ("--property", "demographic-parity", "--bound", "1")
+    held = command("audit", "-", "--policy", plain, *loose, stdin="\n".join(lines) + "\n")
+    assert held.exit_code == 1
+    assert "NOT THE POLICY'S: line 5 is not what it decides; demographic parity" in held.stdout
 
 
 def test_an_audit_needs_to_know_what_had_to_hold(command: Any, decided: Path) -> None:
@@ -96,7 +103,7 @@ def test_an_unfinished_window_is_not_judged(command: Any, plain: Path, decided: 
     few = "".join(decided.read_text().splitlines(keepends=True)[:3])
     result = command("audit", "-", "--policy", plain, stdin=few)
     assert result.exit_code == 0
-    assert "so far: the window is not finished" in result.stdout
+    assert "nothing had to hold yet: the window is not finished (bias now" in result.stdout
     assert "0 complete, one unfinished after 3 decisions" in result.stdout
 
 
@@ -104,6 +111,65 @@ def test_an_empty_log_is_said_to_be_empty(command: Any, plain: Path) -> None:
     result = command("audit", "-", "--policy", plain, stdin="")
     assert result.exit_code == 0
     assert "nothing to check" in result.stdout
+
+
+def test_a_horizon_beyond_the_log_judges_nothing_but_checkpoints(command: Any) -> None:
+    log = '{"group": "a", "accepted": 1}\n{"group": "b", "accepted": 0}\n' * 2
+    options = ("--property", "demographic-parity", "--bound", "0.1", "--horizon", "9")
+    result = command("audit", "-", *options, stdin=log)
+    assert result.exit_code == 0
+    assert "nothing had to hold yet: the window is not finished (bias now 1)" in result.stdout
+    assert json.loads(command("audit", "-", *options, "--json", stdin=log).stdout)["checked"] == 0
+    for point, says in ((1, "held at every checkpoint so far"), (2, "VIOLATED")):
+        result = command("audit", "-", *options, "--checkpoint", point, stdin=log)
+        assert says in result.stdout
+
+
+def test_another_property_than_the_policys_is_named(
+    command: Any, plain: Path, decided: Path
+) -> None:
+    options = ("--policy", plain, "--property", "demographic-parity", "--bound", "1")
+    result = command("audit", decided, *options)
+    assert (
+        "demographic parity ≤ 1, instead of the policy's own demographic parity ≤ 1/4"
+        in result.stdout
+    )
+    assert "instead of" not in command("audit", decided, "--policy", plain).stdout
+
+
+def test_a_log_without_proposals_does_not_say_that_nobody_was_overruled(command: Any) -> None:
+    log = '{"group": "a", "accepted": 1}\n{"group": "b", "accepted": 1}\n'
+    prop = ("--property", "demographic-parity", "--bound", "0.1")
+    result = command("audit", "-", *prop, stdin=log)
+    assert result.stdout.count("cannot be told, the log has no 'proposed'") == 2
+    log += '{"group": "b", "accepted": 1, "proposed": 0}\n'
+    result = command("audit", "-", *prop, stdin=log)
+    assert "1 (33.33%): a 0, b 1; 2 more have no 'proposed'" in result.stdout
+
+
+HIDDEN = ("\x1b[2J", "\u202e", "\u2066", "\u200f")
+
+
+def test_names_cannot_write_to_the_terminal_or_turn_its_lines(command: Any) -> None:
+    for mark in HIDDEN:
+        rows = [{"group": f"{mark}a", "accepted": 1}, {"group": "b", "accepted": 0}]
+        log = "".join(json.dumps(row | {"proposed": 0}) + "\n" for row in rows)
+        for name in ("audit", "monitor"):
+            result = command(
+                name, "-", "--property", "demographic-parity", "--bound", "0", stdin=log
+            )
+            assert result.exit_code == 1
+            assert mark[0] not in result.output
+            assert "\N{REPLACEMENT CHARACTER}" in result.output
+
+
+def test_a_contradiction_names_its_three_values_and_no_more(command: Any) -> None:
+    row = {"group": "a", "proposed": 1, "accepted": 0, "overruled": "no", "diary": "private"}
+    prop = ("--property", "demographic-parity", "--bound", "0", "--names", "a,b")
+    result = command("audit", "-", *prop, stdin=json.dumps(row))
+    assert result.exit_code == 2
+    assert "line 1: 'overruled' is 'no', which contradicts 'proposed' 1" in result.stderr
+    assert "private" not in result.stderr
 
 
 # verify -------------------------------------------------------------------------------------

@@ -97,3 +97,65 @@ def test_mistakes_in_monitoring_are_told_in_a_sentence(
     result = command("monitor", "-", *options, stdin=log)
     assert result.exit_code == 2, result.output
     assert words in result.stderr
+
+
+OPPORTUNITY = ("--property", "equal-opportunity", "--bound", "0.1")
+
+
+def test_a_log_of_which_nothing_can_be_counted_is_not_called_fair(command: Any) -> None:
+    log = lines(40, {"a": 0.5, "b": 0.5})
+    result = command("monitor", "-", *OPPORTUNITY, stdin=log)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "none of 40 records has an 'outcome'" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "group,accepted\n"])
+def test_an_empty_log_is_treated_as_by_an_audit(command: Any, text: str) -> None:
+    format = ("--format", "csv" if text else "jsonl")
+    for known in ((), ("--names", "a,b")):
+        found = [
+            command(name, "-", *PARITY, *format, *known, stdin=text)
+            for name in ("audit", "monitor")
+        ]
+        assert {result.exit_code for result in found} == {0 if known else 2}
+        if known:
+            assert all("nothing to check" in result.stdout for result in found)
+
+
+@pytest.mark.parametrize("accepted", ["1100", "1010", "1000", "1111"])
+def test_without_a_horizon_the_log_is_one_window_judged_at_its_end(
+    command: Any, accepted: str
+) -> None:
+    rows = [
+        json.dumps({"group": group, "accepted": int(y)})
+        for group, y in zip("aabb", accepted, strict=True)
+    ]
+    found = {
+        name: command(name, "-", *PARITY, stdin="\n".join(rows)) for name in ("audit", "monitor")
+    }
+    assert found["monitor"].exit_code == found["audit"].exit_code
+    assert ("- violation after 4 decisions" in found["monitor"].stdout) == (
+        "VIOLATED" in found["audit"].stdout
+    )
+
+
+def test_who_is_first_must_be_said_where_it_matters(command: Any) -> None:
+    impact = ("--property", "disparate-impact", "--bound", "1.2", "--one-sided")
+    log = '{"group": "b", "accepted": 1}\n{"group": "a", "accepted": 0}\n'
+    result = command("monitor", "-", *impact, stdin=log)
+    assert result.exit_code == 2
+    assert "--names FIRST,SECOND" in result.stderr
+    for names in ("a,b", "b,a"):
+        options = (*impact, "--names", names)
+        found = {command(name, "-", *options, stdin=log).exit_code for name in ("audit", "monitor")}
+        assert found == {int(names == "b,a")}
+    three = command("monitor", "-", *impact, "--names", "a,b,c", stdin=log)
+    assert "compares two groups, got 3" in three.stderr
+
+
+def test_a_monitor_reads_columns_of_other_names(command: Any) -> None:
+    log = "sex,race,approved\nf,x,1\nm,y,1\n"
+    columns = ("--column", "group=sex,race", "--column", "accepted=approved")
+    result = command("monitor", "-", *PARITY, "--format", "csv", *columns, stdin=log)
+    assert result.exit_code == 0, result.output
+    assert "rate of f × x" in result.stdout

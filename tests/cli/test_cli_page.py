@@ -220,9 +220,15 @@ def test_a_decision_that_is_not_the_policys_is_told_at_the_top(
     entry = lines[flipped]
     entry |= {"accepted": not entry["accepted"], "overruled": True}
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    command("audit", "log.jsonl", "--policy", plain, "--html", "d.html")
+    assert command("audit", "log.jsonl", "--policy", plain, "--html", "d.html").exit_code == 1
     page = Page((folder / "d.html").read_text("utf-8"))
     assert f"Line {flipped + 1}" in page.text
+    assert "decisions differ from the policy's" in page.text
+    text = (folder / "d.html").read_text("utf-8")
+    assert 'class="verdict good"' not in text
+    loose = ("--property", "demographic-parity", "--bound", "1")
+    command("audit", "log.jsonl", "--policy", plain, *loose, "--html", "l.html")
+    assert 'class="verdict care"' in (folder / "l.html").read_text("utf-8")
     assert page.text.index("s decisions.") < page.text.index("What was checked")
     row = next(row for row in page.rows["overruled"] if row[0] == str(flipped + 1))
     assert "not the policy's decision, which would be" in row[-1]
@@ -237,6 +243,9 @@ def test_a_log_without_proposals_says_that_nobody_can_be_known_to_be_overruled(
     page = Page((folder / "log-audit.html").read_text("utf-8"))
     assert "The log has no proposals" in page.text
     assert "unknown: no policy was given" in page.text
+    assert "overruled: cannot be told, the log has no" in page.text
+    assert "Nobody was overruled" not in page.text
+    assert all(row[4:] == ["–"] * 5 for row in page.rows["groups"])
 
 
 def test_an_empty_log_makes_a_page(command: Any, plain: Path, folder: Path) -> None:
@@ -274,6 +283,54 @@ def test_a_database_is_exported_first(command: Any) -> None:
     result = command("audit", "--db", "x.db", "--html", "p.html")
     assert result.exit_code == 2
     assert "log.jsonl" in result.stderr
+
+
+def test_what_the_policy_guarantees_is_told_from_what_was_checked(
+    command: Any, decided: Path, plain: Path, folder: Path
+) -> None:
+    other = ("--property", "demographic-parity", "--bound", "1/3")
+    command("audit", decided, "--policy", plain, *other, "--html", "o.html")
+    text = Page((folder / "o.html").read_text("utf-8")).text
+    assert "The policy guarantees nothing about demographic parity ≤ 1/3, which was checked" in text
+    assert "about demographic parity ≤ 1/4 alone" in text
+    assert "Guaranteed on every sequence" not in text
+
+
+def test_no_difference_of_rates_is_drawn_beyond_one(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text("group,accepted\n" + "a,1\nb,0\n" * 20)
+    prop = ("--property", "demographic-parity", "--bound", "0.9")
+    command("audit", "log.csv", *prop, "--html", "y.html")
+    svg = (folder / "y.html").read_text("utf-8").split('role="img"')[1].split("</svg>")[0]
+    labels = re.findall(r'text-anchor="end">([\N{MINUS SIGN}\d.]+)</text>', svg)
+    values = [float(label.replace("\N{MINUS SIGN}", "-")) for label in labels]
+    assert values
+    assert max(map(abs, values)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("people", "says"), [("ab", "once each group has 5"), ("abc", "once both")]
+)
+def test_few_people_are_exempt_two_groups_at_a_time(
+    command: Any, folder: Path, people: str, says: str
+) -> None:
+    rows = "".join(f"{group},1\n" for group in people)
+    (folder / "log.csv").write_text("group,accepted\n" + rows)
+    prop = ("--property", "demographic-parity", "--bound", "0.1", "--min-support", "5")
+    command("audit", "log.csv", *prop, "--html", "m.html")
+    text = Page((folder / "m.html").read_text("utf-8")).text
+    assert says in text.split("exceptions")[1]
+
+
+@pytest.mark.parametrize("mark", ["\x1b", "\u202e", "\u2067", "\u200e"])
+def test_what_hides_in_a_name_is_visible_on_the_page(command: Any, folder: Path, mark: str) -> None:
+    rows = [{"group": f"{mark}a", "accepted": 1, "proposed": 0, "id": mark}, {"group": "b"}]
+    rows[1] |= {"accepted": 0, "proposed": 0}
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    prop = ("--property", "demographic-parity", "--bound", "0.1")
+    command("audit", "log.jsonl", *prop, "--html", "h.html")
+    text = (folder / "h.html").read_text("utf-8")
+    assert mark not in text
+    assert "\N{REPLACEMENT CHARACTER}a" in text
 
 
 # Columns of other names ---------------------------------------------------------------------

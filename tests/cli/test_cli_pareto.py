@@ -41,3 +41,9 @@ def test_bounds_are_estimated_from_records(command: Any, folder: Path) -> None:
 def test_bounds_that_make_no_sense_are_refused(command: Any, text: str) -> None:
     result = command("pareto", "--groups", "a=0.5,b=0.5", "--bounds", text, "--horizon", "4")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_one_form_of_output_is_chosen(command: Any) -> None:
+    result = command("pareto", "--horizon", "4", "--groups", "a=0.5,b=0.5", "--csv", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--csv and --json" in result.stderr

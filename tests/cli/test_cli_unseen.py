@@ -82,3 +82,36 @@ def test_mistakes_are_named(command: Any, plain: Path, mixed: str) -> None:
     assert "unseen must be 'refuse', 'follow', 'map:GROUP'" in wrong.stderr
     nowhere = decide(command, plain, mixed, "--unseen", "map:q")
     assert "unknown group 'q': this policy knows 'a', 'b'" in nowhere.stderr
+
+
+@pytest.mark.parametrize("how", ["follow", "map:b"])
+def test_an_empty_group_is_one_that_nobody_declared(
+    command: Any, plain: Path, tmp_path: Path, how: str
+) -> None:
+    stream = "group,proposed\na,1\n,0\nb,1\n,1\n"
+    log = tmp_path / "log.csv"
+    log.write_text(decide(command, plain, stream, "--format", "csv", "--unseen", how).stdout)
+    assert len(log.read_text().splitlines()) == 5
+    rest = tmp_path / "in.csv"
+    rest.write_text(stream + ",0\n")
+    again = command("run", plain, rest, "--resume", log, "-o", log, "--unseen", how)
+    assert again.exit_code == 0, again.output
+    audited = command("audit", log, "--policy", plain, "--unseen", how)
+    assert audited.exit_code == 0, audited.output
+    assert ("3 of undeclared groups: (missing) 3" in audited.stdout) == (how == "follow")
+    parity = ("--property", "demographic-parity", "--bound", "1")
+    bare = command("audit", log, *parity, "--unseen", how, "--json")
+    followed = json.loads(bare.stdout)["followed"]
+    assert followed == ([["(missing)", 3]] if how == "follow" else [])
+
+
+def test_an_empty_group_is_refused_by_default(command: Any, plain: Path) -> None:
+    log = "group,proposed,accepted\na,1,1\n,0,0\n"
+    asked = "group,proposed\na,1\n,0\n"
+    for result in (
+        command("audit", "-", "--format", "csv", "--policy", plain, stdin=log),
+        decide(command, plain, asked, "--format", "csv"),
+    ):
+        assert result.exit_code == 2
+        assert "line 3: the group is empty" in result.stderr
+        assert "--unseen follow" in result.stderr

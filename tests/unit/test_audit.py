@@ -267,12 +267,12 @@ GOOD = {"group": "a", "proposed": True, "cost": 1.0, "accepted": True, "outcome"
     [
         ({"accepted": None}, "line 2: no 'accepted'"),
         ({"accepted": "maybe"}, "line 2: accepted: expected 1/0"),
-        ({"group": None}, "line 2: no 'group'"),
+        ({"group": None}, "line 2: the group is empty"),
         ({"group": "c"}, "line 2: unknown group 'c', expected 'a' or 'b'"),
         ({"outcome": None}, "line 2: no 'outcome'.*equal opportunity"),
         ({"outcome": "soon"}, "line 2: outcome"),
         ({"cost": -1}, "line 2: cost"),
-        ({"overruled": True}, "line 2: 'overruled' contradicts"),
+        ({"overruled": True}, "line 2: 'overruled' is True, which contradicts"),
     ],
 )
 def test_faults_name_their_line(changes: dict[str, Any], message: str) -> None:

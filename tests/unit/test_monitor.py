@@ -330,3 +330,34 @@ assert "numba" not in sys.modules
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_endless_window_is_judged_once_when_it_ends() -> None:
+    monitor = fs.Monitor(fs.DemographicParity("0.1"))
+    assert monitor.end() == ()
+    monitor.observe_many(["a", "b"], [True, False])
+    (alarm,) = monitor.end()
+    assert (alarm.kind, alarm.at, alarm.window) == ("violation", 2, 0)
+    assert monitor.end() == ()
+    report = monitor.report()
+    assert (report.windows, report.unfair, report.quiet) == (1, 1, False)
+
+
+def test_an_unfinished_window_does_not_have_to_be_fair() -> None:
+    for length in ({"horizon": 3}, {"period": 3}):
+        monitor = fs.Monitor(fs.DemographicParity("0.1"), **length)
+        monitor.observe_many(["a", "b"], [True, False])
+        assert monitor.end() == ()
+        assert monitor.report().windows == 0
+
+
+def test_a_property_with_a_first_group_needs_to_know_which_it_is() -> None:
+    prop = fs.DisparateImpact("1.2", two_sided=False)
+    with pytest.raises(fs.InvalidValueError, match=r"groups=\(first, second\)"):
+        fs.Monitor(prop)
+    with pytest.raises(fs.InvalidValueError, match="compares two groups, got 3"):
+        fs.Monitor(prop, groups=("a", "b", "c"))
+    for groups, alarms in ((("a", "b"), 0), (("b", "a"), 1)):
+        monitor = fs.Monitor(prop, groups=groups)
+        monitor.observe_many(["b", "a"], [True, False])
+        assert len(monitor.end()) == alarms

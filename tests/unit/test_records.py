@@ -138,3 +138,16 @@ def test_json_lines_carry_any_name(rows: list[tuple[str, bool, float]]) -> None:
     lines = [json.dumps({"group": g, "proposed": r, "cost": c}) for g, r, c in rows]
     records = list(read_records(lines, "jsonl"))
     assert [(r.group(), r.flag("proposed"), r.cost()) for r in records] == rows
+
+
+def test_a_name_that_two_columns_bear_is_refused() -> None:
+    with pytest.raises(fs.InvalidValueError, match="2 columns 'group'"):
+        list(read_records(["group,accepted, group\n", "a,1,b\n"], "csv"))
+    assert len(list(read_records(["group,,\n", "a,1,2\n"], "csv"))) == 1
+
+
+@pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs")])
+def test_other_separators_than_commas_are_named(sign: str, called: str) -> None:
+    rows = [f"group{sign}accepted\n", f"a{sign}1\n"]
+    with pytest.raises(fs.InvalidValueError, match=f"{called} in it: fields must be separated by"):
+        list(read_records(rows, "csv"))

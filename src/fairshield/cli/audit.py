@@ -42,7 +42,7 @@ from fairshield.cli.output import (
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, MissingExtraError
-from fairshield.groups import Unseen
+from fairshield.groups import MISSING, Unseen
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
@@ -92,7 +92,7 @@ _SHOWN = 10
     "--policy",
     metavar="POLICY",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The policy that decided; every decision is derived again.",
+    help="The policy that decided; every decision is derived again, and must be the policy's.",
 )
 @property_options
 @horizon_option
@@ -134,7 +134,8 @@ def audit(
 ) -> None:
     """Check a log of decisions again.
 
-    Every window of it; exit 1 if the property was violated. LOG (- for standard input) has the
+    Every window of it; exit 1 if the property was violated, or, with --policy, if a decision is
+    not the policy's. LOG (- for standard input) has the
     fields group, accepted and, if the property counts by outcome, outcome; proposed and cost tell
     who was overruled. It is checked against the policy that made it, or against any property;
     without a horizon the log is one window. In windows counters begin again; with --period, and
@@ -175,10 +176,10 @@ def audit(
     if as_json:
         print_json(_data(found) | ({} if written is None else {"page": written}))
     else:
-        _print_report(found.report, found.noun, found.derived)
+        _print_report(found)
         if written is not None:
             _print_page(written)
-    ctx.exit(0 if found.report.holds else 1)
+    ctx.exit(0 if found.report.holds and found.report.difference is None else 1)
 
 
 class _Task(NamedTuple):
@@ -226,10 +227,12 @@ def _audit_log(task: _Task, *, watched: bool) -> _Found:
     start = None if groups is None else parse_start(chosen, groups)
     keeper, trace = _keeper() if watched else None, Trace()
     with open_lines(task.log, trace) as lines, blamed_on(task.log):
-        records = _records(lines, task)
+        records, empty = _records(lines, task), None if task.unseen.kind == "refuse" else MISSING
         report = audit_log(
             prop,
-            records if groups is None else (record.declared(groups) for record in records),
+            records
+            if groups is None
+            else (record.declared(groups, empty=empty) for record in records),
             groups=groups,
             horizon=chosen.get("horizon"),
             period=chosen.get("period"),
@@ -471,18 +474,20 @@ def _groups(
     return None if start is None else tuple(start)
 
 
-def _print_report(report: AuditReport, noun: str, shield: PeriodicShield | None) -> None:
+def _print_report(found: _Found) -> None:
+    report, noun, shield = found.report, found.noun, found.derived
     complete = [window for window in report.windows if window.complete]
     unfair = {violation.window for violation in report.violations}
     print_facts(
         [
             ("verdict", _verdict(report, noun, len(unfair), len(complete))),
+            *_another_property(found),
             (f"{noun}s", _windows(report, len(complete))),
             ("decisions", f"{report.decisions:,}"),
             ("overruled", _overruled(report)),
-            ("cost paid", f"{report.cost_paid:.6g}"),
+            ("cost paid", _cost_paid(report)),
             ("largest bias", _largest_bias(report, noun)),
-            *_difference(report),
+            *_derived_again(found),
             *_followed(report),
             *([] if shield is None else [("guarantee", str(shield.guarantee))]),
         ]
@@ -505,14 +510,32 @@ def _followed(report: AuditReport) -> list[tuple[str, str]]:
 def _verdict(report: AuditReport, noun: str, unfair: int, complete: int) -> str:
     if not report.decisions:
         return "nothing to check: the log has no decisions"
-    if report.holds:
-        checked = f"every {noun}" if complete > 1 else f"the {noun}" if complete else None
-        return f"{report.prop} held " + (
-            f"at the end of {checked}" if checked else f"so far: the {noun} is not finished"
+    if not report.holds:
+        # A checkpoint may be violated in a window that is not finished.
+        of = max(unfair, complete)
+        told = f"VIOLATED: {report.prop} did not hold in {unfair:,} of {number_of(of, noun)}"
+    elif complete:
+        where = f"every {noun}" if complete > 1 else f"the {noun}"
+        told = f"{report.prop} held at the end of {where}"
+    else:
+        now = f"the {noun} is not finished (bias now {report.windows[-1].bias:.4g})"
+        told = (
+            f"{report.prop} held at every checkpoint so far; {now}"
+            if report.checked
+            else f"nothing had to hold yet: {now}"
         )
-    # A checkpoint may be violated in a window that is not finished.
-    of = max(unfair, complete)
-    return f"VIOLATED: {report.prop} did not hold in {unfair:,} of {number_of(of, noun)}"
+    if report.difference is None:
+        return told
+    if not report.holds:
+        return f"{told}; and line {report.difference.line:,} is not the policy's"
+    return f"NOT THE POLICY'S: line {report.difference.line:,} is not what it decides; {told}"
+
+
+def _another_property(found: _Found) -> list[tuple[str, str]]:
+    policy = found.policy
+    if policy is None or policy.prop == found.prop:
+        return []
+    return [("checked", f"{found.prop}, instead of the policy's own {policy.prop}")]
 
 
 def _windows(report: AuditReport, complete: int) -> str:
@@ -522,10 +545,21 @@ def _windows(report: AuditReport, complete: int) -> str:
     return text
 
 
+_CANNOT = "cannot be told, the log has no 'proposed'"
+
+
 def _overruled(report: AuditReport) -> str:
+    if report.decisions and not report.told:
+        return _CANNOT
     share = report.overruled / report.decisions if report.decisions else 0.0
     by_group = ", ".join(f"{group} {n:,}" for group, n in report.overruled_by_group.items())
-    return f"{report.overruled:,} ({share:.2%}): {by_group}"
+    unknown = report.decisions - report.told
+    more = f"; {unknown:,} more have no 'proposed'" if unknown else ""
+    return f"{report.overruled:,} ({share:.2%}): {by_group}{more}"
+
+
+def _cost_paid(report: AuditReport) -> str:
+    return _CANNOT if report.decisions and not report.told else f"{report.cost_paid:.6g}"
 
 
 def _largest_bias(report: AuditReport, noun: str) -> str:
@@ -536,12 +570,16 @@ def _largest_bias(report: AuditReport, noun: str) -> str:
     return f"{largest:.4g} at the end of a {noun}, {report.limit:.4g} is allowed"
 
 
-def _difference(report: AuditReport) -> list[tuple[str, str]]:
-    found = report.difference
-    if found is None:
+def _derived_again(found: _Found) -> list[tuple[str, str]]:
+    report, differs = found.report, found.report.difference
+    if found.policy is None or not report.decisions:
         return []
-    did, should = (("accepted", "rejected")[not y] for y in (found.accepted, found.expected))
-    text = f"line {found.line} {did}, the policy would have {should} ({found.reason})"
+    if differs is None:
+        n = report.decisions
+        text = f"all {n:,} decisions are the policy's" if n > 1 else "the decision is the policy's"
+        return [("derived again", text)]
+    did, should = (("accepted", "rejected")[not y] for y in (differs.accepted, differs.expected))
+    text = f"line {differs.line} {did}, the policy would have {should} ({differs.reason})"
     return [("not the policy's", text)]
 
 

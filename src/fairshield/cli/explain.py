@@ -17,7 +17,7 @@ from fairshield.cli.options import (
     policy_argument,
     unseen_option,
 )
-from fairshield.cli.output import print_json
+from fairshield.cli.output import print_json, printable
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
@@ -161,7 +161,7 @@ def _print_explanations(found: Iterator[Found], as_json: bool) -> None:
         if as_json:
             print_json(where | _plain(decision) | _costs(explanation))
         else:
-            click.echo(f"{_place(where, explanation)}{explanation}")
+            click.echo(f"{_place(where, explanation)}{printable(explanation)}")
 
 
 def _place(where: dict[str, Any], explanation: Any) -> str:

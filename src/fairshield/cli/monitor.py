@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairshield.cli.options import (
+    column_option,
     examples,
     format_option,
     given,
@@ -26,7 +27,16 @@ from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.monitor import Monitor, MonitorReport, Saving
 from fairshield.periodic import load_policy
-from fairshield.records import Format, Record, declared, format_of, open_lines, read_records
+from fairshield.records import (
+    Columns,
+    Format,
+    Record,
+    declared,
+    format_of,
+    open_lines,
+    read_records,
+    renamed,
+)
 from fairshield.specfile import parse_inputs, parse_property, parse_start
 
 _SHOWN = 10
@@ -60,8 +70,9 @@ _SHOWN = 10
     "--names",
     metavar="A,B,...",
     callback=reading(read_names),
-    help="All groups.  [default: as they come, or those of the policy or the inputs]",
+    help="All groups, in order.  [default: as they come, or those of the policy or the inputs]",
 )
+@column_option
 @click.option(
     "--confidence",
     metavar="NUMBER",
@@ -88,6 +99,7 @@ def monitor(
     shadow: Path | None,
     inputs: str | None,
     names: tuple[str, ...] | None,
+    columns: Columns,
     confidence: float,
     min_group_size: int,
     format: Format | None,
@@ -100,7 +112,7 @@ def monitor(
     contradict the input model. LOG (- for standard input) has the fields group, accepted and, if
     the property counts by outcome, outcome; proposed (by default what was accepted) and cost tell
     what was asked. Records that still wait for their outcome are left out, and counted. Without
-    --horizon or --period the log is one window.
+    --horizon or --period the log is one window, which is judged at its end.
     """
     chosen = given(words)
     policy = None if shadow is None else load_policy(shadow)
@@ -123,8 +135,10 @@ def monitor(
         shadow=policy,
     )
     with open_lines(log) as lines, blamed_on(log):
-        records = read_records(lines, format or format_of(log))
+        records = renamed(read_records(lines, format or format_of(log)), columns)
         waiting = _watch(watching, records, groups or ())
+        _check_counted(watching, waiting)
+    watching.end()
     report, saving = watching.report(), _saving(watching)
     if as_json:
         more = {"waiting": waiting, "saving": None if saving is None else saving.to_dict()}
@@ -169,6 +183,20 @@ def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...
     return waiting
 
 
+def _check_counted(monitor: Monitor, waiting: int) -> None:
+    """Refuse to call a log fair of which nothing could be counted."""
+    if waiting and not monitor.decided:
+        raise InvalidValueError(
+            f"none of {number_of(waiting, 'record')} has an 'outcome', without which "
+            f"{monitor.prop} cannot be checked: add it, or say where it is (--column "
+            "outcome=COLUMN)"
+        )
+    if not monitor.groups:
+        raise InvalidValueError(
+            "the log has no decisions, and nothing names the groups: name them with --names A,B"
+        )
+
+
 def _saving(monitor: Monitor) -> Saving | None:
     """What re-synthesis would save, if the model is contradicted and there is a policy."""
     contradicted = any(alarm.kind == "model" for alarm in monitor.alarms)
@@ -179,6 +207,8 @@ def _saving(monitor: Monitor) -> Saving | None:
 
 def _print(report: MonitorReport, waiting: int, saving: Saving | None) -> None:
     facts = report.facts()
+    if not report.decided:
+        facts.insert(0, ("verdict", "nothing to check: the log has no decisions"))
     if waiting:
         facts.append(("left out", f"{number_of(waiting, 'decision')} without an outcome"))
     if saving is not None:

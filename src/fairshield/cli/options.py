@@ -224,7 +224,7 @@ property_options = _all(
         "--min-support",
         metavar="N",
         type=int,
-        help="Bind only once each group has N relevant people.",
+        help="Compare two groups only once both have N relevant people.",
     ),
     click.option(
         "--undefined",

@@ -56,10 +56,12 @@ def _print_columns(
 
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=header is not None)
     for i, side in enumerate(justify):
-        table.add_column(Text(header[i] if header else ""), justify=side, overflow="fold")
+        table.add_column(
+            Text(printable(header[i]) if header else ""), justify=side, overflow="fold"
+        )
     for row in rows:
-        # Text, because group names are the user's and may look like markup.
-        table.add_row(*map(Text, row))
+        # Group names are the user's: they may look like markup, or move the cursor.
+        table.add_row(*(Text(printable(cell)) for cell in row))
     # Only a terminal has an edge at which to wrap.
     console = Console(width=None if sys.stdout.isatty() else _UNWRAPPED)
     with console.capture() as captured:
@@ -88,6 +90,8 @@ def number_of(n: int, noun: str) -> str:
 
 def printable(text: object) -> str:
     r"""Text from elsewhere, without what would move a terminal's cursor or change its colours.
+
+    Nor does it change the direction of writing, and so what seems to be written.
 
     >>> printable("clear \x1b[2J the screen")
     'clear �[2J the screen'

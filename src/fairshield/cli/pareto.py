@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import check_target, print_json, print_table, progress_bar
+from fairshield.errors import InvalidValueError
 from fairshield.pareto import Pareto, Trade
 from fairshield.plots import plot_pareto, require_matplotlib
 from fairshield.spec import BoundedRates
@@ -85,7 +86,9 @@ def bounds(text: str) -> tuple[Fraction, ...]:
 @click.option(
     "--two-sided/--one-sided", default=None, help="Either ratio, or first group to second."
 )
-@click.option("--min-support", metavar="N", type=int, help="Bind only from so many people on.")
+@click.option(
+    "--min-support", metavar="N", type=int, help="Bind only once both groups have so many people."
+)
 @click.option("--undefined", type=click.Choice(["bias-0", "rate-0"]), help="A group unseen.")
 @start_option
 @input_options
@@ -116,6 +119,8 @@ def pareto(
     The least expected cost of a window for a range of bounds, and how many windows would end
     unfair without a shield: a picture for those who have to choose.
     """
+    if as_csv and as_json:
+        raise InvalidValueError("--csv and --json are two ways to write the same: choose one")
     from fairshield.pareto import pareto as trade_off
 
     chosen = given(words)

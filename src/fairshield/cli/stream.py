@@ -10,8 +10,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
-from fairshield.groups import Unseen
+from fairshield.groups import MISSING, Unseen
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Format, Record, declared, read_records
@@ -42,6 +43,8 @@ class Windows:
     def __init__(self, policy: Policy | PeriodicPolicy, *, unseen: Unseen | str = "refuse") -> None:
         self.policy = policy
         self.stream = Stream(policy, unseen=unseen)
+        self.empty: Group | None = None if self.stream.unseen.kind == "refuse" else MISSING
+        """Whom an empty group stands for; ``None`` if people without one are refused."""
 
     def decide(self, record: Record) -> Answer:
         """The policy's answer to a request."""
@@ -64,8 +67,21 @@ class Windows:
         """Why the last answer was given."""
         return self.stream.explain(answer.decision)
 
+    def request(self, record: Record) -> Request:
+        """The request of a record; group names are compared as text, which is all a CSV has."""
+        policy, outcome = self.policy, None
+        group = declared(record.group(empty=self.empty), policy.groups)
+        if policy.labelled:
+            if record.missing("outcome"):
+                raise InvalidValueError(
+                    f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add "
+                    "it to the record; where it becomes known only later, use Shield.observe"
+                )
+            outcome = record.flag("outcome")
+        return Request(group, record.flag("proposed"), record.cost(), outcome)
+
     def _answer(self, record: Record, decide: Callable[[Request], Decision]) -> Answer:
-        request = parse_request(self.policy, record)
+        request = self.request(record)
         try:
             decision = decide(request)
         except FairshieldError as error:
@@ -73,19 +89,6 @@ class Windows:
         if request.outcome is not None:
             self.stream.observe(decision, outcome=request.outcome)
         return Answer(record, decision.period, decision)
-
-
-def parse_request(policy: Policy | PeriodicPolicy, record: Record) -> Request:
-    """The request of a record; group names are compared as text, which is all a CSV has."""
-    group, outcome = declared(record.group(), policy.groups), None
-    if policy.labelled:
-        if record.missing("outcome"):
-            raise InvalidValueError(
-                f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add it "
-                "to the record; where it becomes known only later, use Shield.observe"
-            )
-        outcome = record.flag("outcome")
-    return Request(group, record.flag("proposed"), record.cost(), outcome)
 
 
 def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator[Record]:
@@ -121,16 +124,16 @@ def decide_stream(
                 f"the input ends after {n} requests, the earlier output goes on: resuming needs "
                 "the whole stream again, from its beginning"
             )
-        _check_same(windows.decide(request), earlier, windows.policy)
+        _check_same(windows, windows.decide(request), earlier)
     for record in pending:
         yield windows.decide(record)
 
 
-def _check_same(answer: Answer, earlier: Record, policy: Policy | PeriodicPolicy) -> None:
+def _check_same(windows: Windows, answer: Answer, earlier: Record) -> None:
     """Whether ``earlier`` is the line that this answer would have been written as."""
     with blamed_on("the earlier output"):
-        theirs, accepted = parse_request(policy, earlier), earlier.flag("accepted")
-    ours = parse_request(policy, answer.record)
+        theirs, accepted = windows.request(earlier), earlier.flag("accepted")
+    ours = windows.request(answer.record)
     at = f"line {earlier.line} of the earlier output"
     if ours != theirs:
         raise InvalidValueError(

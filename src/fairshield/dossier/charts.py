@@ -173,6 +173,8 @@ def _extent(dossier: Dossier, series: Series) -> tuple[float, float]:
     for values in at_ends:
         finite = values[np.isfinite(values)]
         far = max(far, float(np.abs(finite).max(initial=0.0)) * 1.1)
+    if _has_sign(dossier.prop):
+        far = min(far, 1.0)  # no two shares are further apart
     return (-far if series.low < 0 else 0.0), far
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -25,8 +26,16 @@ _NAMED = 12
 """Unfair windows that the verdict names, and violations that are not folded; tables have all."""
 
 
+_UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction in which a line is read."""
+
+
 def render(dossier: Dossier) -> str:
-    """The page; the same for the same dossier."""
+    """The page; the same for the same dossier.  What names would hide in it is made visible."""
+    return _UNPRINTED.sub("\N{REPLACEMENT CHARACTER}", _rendered(dossier))
+
+
+def _rendered(dossier: Dossier) -> str:
     found = words.promise(dossier)
     return _environment().get_template("audit.html.j2").render(
         d=dossier,
@@ -36,7 +45,7 @@ def render(dossier: Dossier) -> str:
         verdict=verdict(dossier),
         requirement=words.requirement(dossier.prop, dossier.groups),
         formula=words.formula(dossier.prop),
-        exceptions=words.exceptions(dossier.prop),
+        exceptions=words.exceptions(dossier.prop, len(dossier.groups)),
         start=words.counted(dossier.start),
         promise=found,
         series=charts.running(dossier),
@@ -54,6 +63,7 @@ def render(dossier: Dossier) -> str:
         has_case=any(person.case for person in dossier.overruled),
         named=_NAMED,
         colours=charts.COLOURS,
+        told=dossier.report.told or not dossier.report.decisions,
         names=words.listed(dossier.groups),
         first=1 if dossier.noun == "period" else 0,
     )  # fmt: skip
@@ -107,7 +117,21 @@ def rate(count: tuple[int, int]) -> str:
 
 
 def verdict(dossier: Dossier) -> tuple[str, str, str]:
-    """What was found: ``good``, ``bad`` or ``plain``; a heading; a sentence."""
+    """What was found: ``good``, ``care``, ``bad`` or ``plain``; a heading; a sentence."""
+    level, title, text = _found(dossier)
+    if dossier.report.difference is None:
+        return level, title, text
+    line = f"{text} Not every decision is the policy's: line {dossier.report.difference.line:,} is"
+    also = "and" if level == "bad" else "but"
+    return (
+        "bad" if level == "bad" else "care",
+        f"{title}, {also} decisions differ from the policy's",
+        f"{line} not.",
+    )
+
+
+def _found(dossier: Dossier) -> tuple[str, str, str]:
+    """What was found about the property."""
     report, noun = dossier.report, dossier.noun
     complete, unfair = dossier.complete, dossier.unfair
     if not report.decisions:
@@ -122,9 +146,14 @@ def verdict(dossier: Dossier) -> tuple[str, str, str]:
             f"{report.prop} did not hold in {len(unfair):,} of {of:,} {noun}{_s(of)}: number"
             f"{_s(len(unfair))} {named}{more}."
         )  # fmt: skip
+    if not complete and report.checked:
+        return "plain", "Not finished", (
+            f"{report.prop} held at every checkpoint so far; no {noun} has ended."
+        )  # fmt: skip
     if not complete:
         return "plain", "Not finished", (
-            f"No {noun} has ended, so {report.prop} did not have to hold yet."
+            f"No {noun} has ended, so {report.prop} did not have to hold yet (bias now "
+            f"{number(report.windows[-1].bias)})."
         )  # fmt: skip
     where = f"all {len(complete):,} {noun}s" if len(complete) > 1 else f"the {noun}"
     points = " and at every checkpoint" if dossier.checkpoints else ""
@@ -163,9 +192,12 @@ def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:
 
 def _costs(dossier: Dossier) -> list[tuple[str, str]]:
     noun, policy = dossier.noun, dossier.policy
-    found = [("paid in all", number(dossier.report.cost_paid))]
+    if dossier.report.decisions and not dossier.report.told:
+        found = [("paid", "cannot be told, the log has no 'proposed'")]
+    else:
+        found = [("paid in all", number(dossier.report.cost_paid))]
     paid = dossier.paid_by_window()
-    if paid is not None:
+    if paid is not None and dossier.report.told:
         mean, error = paid
         within = "" if error is None else f" ± {number(error)} (standard error)"
         found.append((f"paid per complete {noun}", f"{number(mean)}{within}"))

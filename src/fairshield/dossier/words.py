@@ -106,14 +106,19 @@ def formula(prop: Property) -> Markup | None:
     return None
 
 
-def exceptions(prop: Property) -> list[str]:
+def exceptions(prop: Property, n_groups: int = 2) -> list[str]:
     """When the property does not bind."""
     found = []
-    if prop.min_support:
+    least = (
+        "1 person who counts" if prop.min_support == 1 else f"{prop.min_support:,} people who count"
+    )
+    if prop.min_support and n_groups > 2:
         found.append(
-            f"It binds only once each group has {prop.min_support:,} people who count; before, "
-            "everything satisfies it."
+            f"Two groups are compared once both have {least}; "
+            "before, everything satisfies it between these two, whatever holds between others."
         )
+    elif prop.min_support:
+        found.append(f"It binds only once each group has {least}; before, everything satisfies it.")
     if prop.undefined == "rate-0":
         found.append("A group of which nobody who counts was seen has rate 0.")
     else:
@@ -143,13 +148,17 @@ def promise(dossier: Dossier) -> Promise:
     else:
         found = _best_effort(policy) if policy.risk else _window(policy)
     if policy.prop != dossier.prop:
-        other = (
-            f"The policy keeps {policy.prop}. What was checked here is another property, "
-            f"{dossier.prop}, of which the policy promises nothing."
+        nothing = (
+            f"What was checked on this page is {dossier.prop}. The policy was not made for it: "
+            "whatever was found, another sequence of requests may turn out otherwise."
+        )
+        kept = (
+            f"What follows is about {policy.prop} alone, for which the policy was made and which "
+            "was not checked here."
         )
         return Promise(
-            "care", f"No guarantee of what was checked. {found.title}", (other, *found.sentences),
-            found.conditions, found.limits,
+            "care", f"The policy guarantees nothing about {dossier.prop}, which was checked",
+            (nothing, kept, *found.sentences), found.conditions, found.limits,
         )  # fmt: skip
     return found
 

@@ -29,7 +29,7 @@ from fairshield.monitor.report import (
 )
 from fairshield.monitor.saving import Saving, saving
 from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
-from fairshield.monitor.settings import check_numbers, names_of
+from fairshield.monitor.settings import check_numbers, check_order, names_of
 from fairshield.monitor.shadow import Shadow
 from fairshield.monitor.tally import MonitorTally
 from fairshield.records import Flag, as_cost, as_flag
@@ -54,10 +54,10 @@ class Monitor:
         Decisions in a window, at whose end it should hold; counters then begin again.
     period
         Instead of ``horizon``: decisions in a period; counters go on.  With neither, there is one
-        endless window.
+        endless window, which :meth:`end` judges.
     groups
         All groups there are.  Default: those of ``start``, ``inputs`` or ``shadow``; without any of
-        these, groups are met as they come.
+        these, groups are met as they come, unless the property tells the first from the second.
     start
         Counters before the first decision of every window, or of the first period.
     inputs
@@ -125,6 +125,7 @@ class Monitor:
         self.least = max(int(min_group_size), prop.min_support)
         self._size = horizon if period is None else period
         names = names_of(groups, start, inputs, shadow)
+        check_order(prop, names)
         self._closed = names is not None
         zero = Counts.zero(names or ()) if start is None else start
         self._tally = MonitorTally(
@@ -224,6 +225,20 @@ class Monitor:
             told = None if z is None else z[some]
             alarms += self._observed(g[some], y[some], r[some], price[some], told)
         return tuple(alarms)
+
+    def end(self) -> tuple[Alarm, ...]:
+        """Judge the endless window, because no decision follows; returns the alarm, if any.
+
+        The window is over then, and is judged once.  With a horizon or a period nothing is left to
+        judge: what is unfinished does not have to be fair.
+        """
+        tally, at = self._tally, self._decided
+        if self._size is not None or tally.over or not at:
+            return ()
+        closed = tally.close([at], np.array([tally.seen]), np.array([tally.accepted]))
+        alarms = tuple(map(self._violation, closed))
+        self._add(alarms)
+        return alarms
 
     def _encoded(self, who: NDArray[Any]) -> NDArray[np.int64]:
         """Groups as numbers; new ones are met, or refused before anything is counted."""

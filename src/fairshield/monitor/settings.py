@@ -8,6 +8,7 @@ from typing import Any
 from fairshield.counts import Counts, Group, group_name, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.monitor.evidence import Inputs
+from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
 
 
@@ -36,6 +37,17 @@ def names_of(
             )
         named = named or theirs or None
     return named
+
+
+def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
+    """Refuse groups that the property cannot be asked of, or whose order nobody has said."""
+    if named is not None:
+        prop.check_groups(len(named))
+    elif prop.only_two is not None:
+        raise InvalidValueError(
+            f"{prop} compares the first group with the second, and groups met as they come "
+            "have no order: name them with groups=(first, second), or --names FIRST,SECOND"
+        )
 
 
 def check_numbers(

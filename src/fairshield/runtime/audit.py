@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairshield.counts import Counts, Group, is_whole
 from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
-from fairshield.groups import Unseen
+from fairshield.groups import MISSING, Unseen
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record
 from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
@@ -129,11 +129,11 @@ def audit(
         checkpoints = agreed("checkpoints", points, policy.due[:-1])
     if groups is None:
         records = list(records)
-        groups = _groups_of(start, records)
+        groups = _groups_of(start, records, Unseen.of(unseen))
     if len(groups) < 2:
         raise InvalidValueError(
             f"{len(groups)} groups {list(groups)} in groups, start or the log, need at least two: "
-            "name them with groups=(first, second)"
+            "name them with groups=(first, second), or --names FIRST,SECOND"
         )
     prop.check_groups(len(groups))
     _check_points(horizon, period, checkpoints)
@@ -182,6 +182,7 @@ class _Auditor:
         self.violations: list[Violation] = []
         self.difference: Difference | None = None
         self.decisions, self.overruled, self.cost_paid = 0, 0, 0.0
+        self.checked = self.told = 0
         self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
         self.by_position: list[int] = []
         self.followed: dict[Group, int] = {}
@@ -206,7 +207,7 @@ class _Auditor:
         """The records of declared groups, others as what they count as."""
         known = tuple(self.start)
         for record in records:
-            group = record.group()
+            group = record.group(empty=_nobody(unseen))
             name: Group | None = group
             if group not in self.by_group and unseen.kind != "refuse":
                 name = unseen.known_as(group, known)
@@ -215,13 +216,14 @@ class _Auditor:
             else:
                 yield (
                     record
-                    if name == group
+                    if record.fields.get("group") == name
                     else record._replace(fields=record.fields | {"group": name})
                 )
 
     def add(self, record: Record, is_last: bool) -> None:
         """Count one decision, and ask the property if it had to hold after it."""
         entry = self._entry(record, is_last)
+        self.told += not (record.missing("proposed") and record.missing("overruled"))
         derived = self._derive_again(record, entry)
         window, position, before = len(self.windows), self.decided, self._numbers()
         self._tally(entry)
@@ -299,6 +301,7 @@ class _Auditor:
             self.accepted[entry.group] += entry.accepted
 
     def _check(self, line: int) -> None:
+        self.checked += 1
         counts = self.counts
         if not self.prop.holds(counts):
             bias = self.prop.bias_of(counts)
@@ -326,18 +329,21 @@ class _Auditor:
             overruled_by_group=self.by_group,
             overruled_by_position=tuple(self.by_position),
             followed=self.followed,
+            checked=self.checked,
+            told=self.told,
         )
 
 
 def _overruled(record: Record, accepted: bool) -> bool:
-    """Whether the proposal was overruled; a log without proposals overrules nobody."""
+    """Whether the proposal was overruled; not known to have been, if there is none."""
     if record.missing("proposed"):
         return not record.missing("overruled") and record.flag("overruled")
     overruled = record.flag("proposed") != accepted
     if not record.missing("overruled") and record.flag("overruled") != overruled:
         raise InvalidValueError(
-            f"line {record.line}: 'overruled' contradicts 'proposed' and 'accepted' in "
-            f"{record.fields}"
+            f"line {record.line}: 'overruled' is {record.fields['overruled']!r}, which contradicts "
+            f"'proposed' {record.fields['proposed']!r} and 'accepted' "
+            f"{record.fields['accepted']!r}: correct one of the three, or leave out 'overruled'"
         )
     return overruled
 
@@ -348,10 +354,19 @@ def _marking_last(records: Iterable[Record]) -> Iterator[tuple[Record, bool]]:
             yield record, following is None
 
 
-def _groups_of(start: Counts | None, records: Iterable[Record]) -> tuple[Group, ...]:
+def _groups_of(
+    start: Counts | None, records: Iterable[Record], unseen: Unseen
+) -> tuple[Group, ...]:
     if start is not None:
         return tuple(start)
-    return tuple(sorted({record.group() for record in records}, key=str))
+    empty = _nobody(unseen)
+    found = {record.group(empty=empty) for record in records} - {empty}
+    return tuple(sorted(found, key=str))
+
+
+def _nobody(unseen: Unseen) -> Group | None:
+    """Whom an empty group stands for; ``None`` if people without a group are refused."""
+    return None if unseen.kind == "refuse" else MISSING
 
 
 def agreed(

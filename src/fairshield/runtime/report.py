@@ -92,6 +92,11 @@ class AuditReport:
         Whom the interventions fell on: by group, and by place in the window from 0 on.
     followed
         People of groups that were not declared, who are not counted.
+    checked
+        Moments that the log reaches at which the property had to hold; of none, ``holds`` says
+        nothing.
+    told
+        Decisions of which the log tells whether they were overruled; the totals are about them.
     """
 
     prop: str
@@ -105,6 +110,8 @@ class AuditReport:
     overruled_by_group: dict[Group, int]
     overruled_by_position: tuple[int, ...]
     followed: dict[Group, int] = field(default_factory=dict)
+    checked: int = 0
+    told: int = 0
 
     @property
     def holds(self) -> bool:
@@ -118,9 +125,11 @@ class AuditReport:
         """JSON-able data; counters are lists, because JSON has no integer keys."""
         return {
             "holds": self.holds,
+            "checked": self.checked,
             "property": self.prop,
             "limit": self.limit,
             "decisions": self.decisions,
+            "told": self.told,
             "overruled": self.overruled,
             "cost_paid": self.cost_paid,
             "overruled_by_group": [[g, n] for g, n in self.overruled_by_group.items()],

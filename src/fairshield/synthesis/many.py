@@ -100,7 +100,11 @@ def check_size(layout: ManyLayout, n_levels: int, *, record: bool, insist: bool)
         raise MemoryLimitError(
             f"{what}, more than the {Decimal(MOST_STATES):.0e} that are solved in seconds: shorten "
             f"the window to at most {most} decisions, "
-            + ("or join groups" if insist else "join groups, or insist with method='exact'")
+            + (
+                "or join groups"
+                if insist
+                else "join groups, or insist with method='exact' (--method exact)"
+            )
         )
     need, have = needed_bytes(layout, n_levels, record=record), available_bytes()
     if need > have:
