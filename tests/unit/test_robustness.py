@@ -82,7 +82,7 @@ def test_outcomes_may_be_given_for_the_requests_of_the_table_alone() -> None:
 
 
 def test_a_guarantee_is_reported_with_its_conditions() -> None:
-    assert str(fs.DemographicParity("0.1", min_support=50)).endswith("once each group has 50")
+    assert str(fs.DemographicParity("0.1", min_support=50)).endswith("for groups of at least 50")
     assert "rate 0" in str(fs.DemographicParity("0.1", undefined="rate-0"))
 
 

@@ -209,7 +209,7 @@ class Property(ABC):
         return self.kind.replace("-", " ") or type(self).__name__
 
     def __str__(self) -> str:
-        support = f" once each group has {self.min_support}" if self.min_support else ""
+        support = f" for groups of at least {self.min_support}" if self.min_support else ""
         unseen = " (an unseen group has rate 0)" if self.undefined == "rate-0" else ""
         return self.words() + support + unseen
 
