@@ -253,7 +253,7 @@ def test_a_csv_needs_neither_costs_nor_outcomes(tmp_path: Path) -> None:
         ("group,proposed,cost\na,1,1\nb,1,-1\n", ["line 3", "cost", "'-1'", "at least 0"]),
         ("group,proposed,cost\na,1,1\nb,1,nan\n", ["line 3", "cost", "'nan'"]),
         ("who,proposed\na,1\n", ["line 2", "no 'group'"]),
-        ("group,proposed\n,1\n", ["line 2", "no 'group'"]),
+        ("group,proposed\n,1\n", ["line 2", "the group is empty"]),
         ("group,proposed\na,1\na,0\n", ["1 groups", "at least two"]),
     ],
 )
