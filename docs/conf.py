@@ -64,7 +64,7 @@ nitpick_ignore_regex = [
     ),
     (r"py:.*", r"fairshield\.periodic\.(state\.(Mended|History)|policy\.Window|conditions)\b.*"),
     (r"py:.*", r"fairshield\.spec\.properties\.(DifferenceOfRates|_Bounded)"),
-    (r"py:.*", r"fairshield\.(counts\.N|frames\.Frame|client\.\w+\.T)"),
+    (r"py:.*", r"fairshield\.(counts\.N|frames\.Frame|groups\.Coded|client\.\w+\.T)"),
     (r"py:.*", r"fairshield\.service\.messages\.MOST_IN_BATCH"),
     (r"py:.*", r"fairshield\.runtime\.audit\.(Periodic)?Decider"),
 ]
