@@ -10,7 +10,7 @@ sys.path[:0] = [str(HERE / "_ext"), SOURCE]
 os.environ["PYTHONPATH"] = SOURCE  # notebooks run in processes of their own
 
 
-from fairshield import __version__  # noqa: E402
+from fairshield import __version__  # noqa: E402  (found by the path above)
 
 project = "fairshield"
 author = "The fairshield contributors"

@@ -120,8 +120,9 @@ def reads_like(group: object, known: tuple[Group, ...]) -> Group | None:
     True
     """
     # A column of whole numbers becomes one of floats as soon as a value is missing.
-    whole = isinstance(group, float) and group.is_integer()
-    text = str(int(group)) if whole else str(group)  # type: ignore[call-overload]
+    if isinstance(group, float) and group.is_integer():
+        group = int(group)
+    text = str(group)
     return next((name for name in known if str(name) == text and name != group), None)
 
 

@@ -232,7 +232,7 @@ def constraint_of(prop: Property) -> reductions.UtilityParity:
         return reductions.DemographicParity(ratio_bound=math.sqrt(prop.bound))
     for theirs, ours in _MOMENTS.items():
         if type(prop) is ours:
-            return theirs(difference_bound=float(prop.bound / 2))  # type: ignore[attr-defined]
+            return theirs(difference_bound=float(prop.bound / 2))  # type: ignore[attr-defined]  # all of these have a bound
     raise InvalidValueError(
         f"Fairlearn has no constraint for {prop}: it has them for demographic parity, equal "
         "opportunity, predictive equality and two-sided disparate impact above 0"

@@ -1,0 +1,126 @@
+"""``fairshield audit --db``: every log of a service."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+import click
+
+from fairshield.cli.output import (
+    number_of,
+    print_facts,
+    print_json,
+    print_table,
+    printable,
+    progress_bar,
+)
+from fairshield.errors import InvalidValueError, MissingExtraError
+
+_SHOWN = 10
+"""Findings listed for people; ``--json`` has all."""
+
+
+def receipt_of(text: str, ctx: click.Context, param: click.Parameter) -> tuple[str, int, str]:
+    """``"loans:40:9f86…"`` as stream, number of the entry and receipt."""
+    found = re.fullmatch(r"(.+):(\d+):([0-9a-fA-F]{64})", text)
+    if found is None:
+        raise click.BadParameter(
+            f"cannot read {text!r}: expected STREAM:SEQ:RECEIPT, the receipt being the 64 "
+            "hexadecimal digits that came with entry SEQ",
+            ctx,
+            param,
+        )
+    return found[1], int(found[2]), found[3].lower()
+
+
+def audit_all(
+    ctx: click.Context,
+    address: str,
+    names: tuple[str, ...],
+    expect: list[tuple[str, int, str]],
+    others: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Replay the streams of a database, print what was found, and exit."""
+    if others:
+        raise InvalidValueError(
+            f"--db goes without {', '.join(others)}: a database has its own policies"
+        )
+    service = _service()
+    expected: dict[str, dict[int, str]] = {}
+    for stream, seq, receipt in expect:
+        if expected.setdefault(stream, {}).setdefault(seq, receipt) != receipt:
+            raise InvalidValueError(f"two receipts are expected of entry {seq} of {stream!r}")
+    with (
+        service.open_for_reading(address) as connection,
+        progress_bar("Audit") as progress,
+    ):
+        found = service.audit_database(
+            connection, service.Shelf(), names, expected=expected, progress=progress
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_database(found, sum(map(len, expected.values())))
+    ctx.exit(0 if found.holds else 1)
+
+
+def _service() -> Any:
+    """The module that does it; if something it needs is missing, an error that says so."""
+    try:
+        return importlib.import_module("fairshield.service.audit")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"fairshield audit --db needs {error.name}, which is not installed: "
+            "pip install 'fairshield[service]'"
+        ) from None
+
+
+def _print_database(found: Any, expected: int) -> None:
+    findings = found.all_findings
+    decisions = sum(stream.decisions for stream in found.streams)
+    windows = sum(stream.windows for stream in found.streams)
+    verdict = (
+        f"{number_of(len(findings), 'finding')} in {number_of(len(found.streams), 'stream')}"
+        if findings
+        else "every log replays, and every window that ended was fair"
+        if found.streams
+        else "nothing to check: the database has no streams"
+    )
+    print_facts(
+        [
+            ("verdict", verdict),
+            ("decisions", f"{decisions:,}"),
+            ("windows", f"{windows:,} ended, {sum(s.fair for s in found.streams):,} fair"),
+            *([("receipts", _receipts(found, expected))] if expected else []),
+        ]
+    )
+    if found.streams:
+        click.echo()
+        rows = [
+            [
+                printable(stream.stream),
+                f"{stream.entries:,}",
+                f"{stream.decisions:,}",
+                f"{stream.windows:,}",
+                f"{stream.fair:,}",
+                f"{len(stream.findings):,}",
+                stream.receipt or "",
+            ]
+            for stream in found.streams
+        ]
+        header = ["stream", "entries", "decisions", "windows", "fair", "findings", "last receipt"]
+        print_table(header, rows)
+    if findings:
+        click.echo("\nFindings")
+        for sentence in findings[:_SHOWN]:
+            click.echo(f"- {printable(sentence)}")
+    if len(findings) > _SHOWN:
+        click.echo(f"... and {len(findings) - _SHOWN:,} more (--json lists all)")
+
+
+def _receipts(found: Any, expected: int) -> str:
+    matching = sum(stream.receipts for stream in found.streams)
+    return f"{matching:,} of {expected:,} match the logs"
