@@ -24,8 +24,10 @@ from fairshield.spec.base import LinearProperty as LinearProperty
 from fairshield.spec.base import Number as Number
 from fairshield.spec.base import Property as Property
 from fairshield.spec.base import Undefined as Undefined
+from fairshield.spec.base import Verdict as Verdict
 from fairshield.spec.base import exact as exact
 from fairshield.spec.base import property_from_dict as property_from_dict
+from fairshield.spec.binding import can_bind as can_bind
 from fairshield.spec.corridors import Corridor as Corridor
 from fairshield.spec.properties import BoundedRates as BoundedRates
 from fairshield.spec.properties import DemographicParity as DemographicParity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
@@ -18,6 +19,8 @@ from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 
 Undefined = Literal["bias-0", "rate-0"]
+Verdict = Literal["fair", "unfair", "exempt"]
+"""What is said of counters: that the property held, that it did not, or that it bound nothing."""
 Number = str | int | float | Fraction | Decimal
 _MOST_DIGITS = 1000
 Count = GroupCount[Any]
@@ -86,8 +89,19 @@ class Property(ABC):
         """
 
     def bias(self, a: Count, b: Count) -> Any:
-        """How unfair a pair's counters are, as floats for reports; fair means ``bias <= limit``."""
+        """How unfair a pair's counters are, as floats for reports; fair means ``bias <= limit``.
+
+        A pair below ``min_support`` has bias 0; :meth:`measured_bias_of` is what was measured.
+        """
         return 1.0 - self.holds_array(a, b)
+
+    def can_fail(self, n_a: Any, n_b: Any) -> Any:
+        """Whether some decisions about so many people are not :meth:`fair`, whatever the support.
+
+        For integers or arrays that broadcast.  This one asks about all decisions if none of the
+        four extreme ones fails; a subclass that knows a formula overrides it.
+        """
+        return np.frompyfunc(self._some_fail, 2, 1)(n_a, n_b)
 
     @property
     def only_two(self) -> str | None:
@@ -110,9 +124,34 @@ class Property(ABC):
         """Whether the counters satisfy the property, decided in integers of any size."""
         return all(bool(self._decide(a, b)) for a, b in self._pairs(counts.values()))
 
+    def binds(self, counts: Counts) -> bool:
+        """Whether it asks anything: some decisions about the people seen would have been unfair.
+
+        It does not where every pair lacks support, has a group without people, or cannot differ by
+        more than the bound allows.  Counters that it does not bind hold, and are exempt.
+        """
+        return any(bool(self._pair_binds(a, b)) for a, b in self._pairs(counts.values()))
+
+    def verdict(self, counts: Counts) -> Verdict:
+        """What to say of these counters: ``"fair"``, ``"unfair"``, or ``"exempt"``.
+
+        >>> from fairshield import Counts, DemographicParity
+        >>> prop = DemographicParity("0.1", min_support=30)
+        >>> counts = Counts({"a": (60, 40), "b": (20, 5)})
+        >>> prop.holds(counts), prop.verdict(counts), round(prop.measured_bias_of(counts), 3)
+        (True, 'exempt', 0.417)
+        """
+        if not self.holds(counts):
+            return "unfair"
+        return "fair" if self.binds(counts) else "exempt"
+
     def bias_of(self, counts: Counts) -> float:
-        """The largest bias of any pair of these counters, for people to read."""
+        """The largest bias of any pair that has support, for people to read."""
         return max(float(self.bias(a, b)) for a, b in self._pairs(counts.values()))
+
+    def measured_bias_of(self, counts: Counts) -> float:
+        """The largest bias of any pair, whether or not it has support."""
+        return self._whatever_support().bias_of(counts)
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
@@ -144,11 +183,21 @@ class Property(ABC):
             first = first & fair
         return first
 
+    def binds_array(self, *groups: Count) -> NDArray[np.bool_]:
+        """:meth:`binds` for arrays of counters."""
+        pairs = [np.asarray(self._pair_binds(a, b), bool) for a, b in self._pairs(groups)]
+        some: NDArray[np.bool_] = np.any(np.broadcast_arrays(*pairs), axis=0)
+        return some
+
     def bias_array(self, *groups: Count) -> NDArray[np.float64]:
         """:meth:`bias_of` for arrays of counters."""
         pairs = [np.asarray(self.bias(a, b), float) for a, b in self._pairs(groups)]
         largest: NDArray[np.float64] = np.max(np.broadcast_arrays(*pairs), axis=0)
         return largest
+
+    def measured_bias_array(self, *groups: Count) -> NDArray[np.float64]:
+        """:meth:`measured_bias_of` for arrays of counters."""
+        return self._whatever_support().bias_array(*groups)
 
     def check_groups(self, n_groups: int) -> None:
         """Refuse a number of groups that the property cannot be asked of."""
@@ -156,6 +205,28 @@ class Property(ABC):
             raise InvalidValueError(f"{self} compares groups, got {n_groups}: declare at least two")
         if n_groups > 2 and self.only_two is not None:
             raise InvalidValueError(f"{self} compares two groups, got {n_groups}: {self.only_two}")
+
+    def _pair_binds(self, a: Count, b: Count) -> Any:
+        n_a, n_b = self._exact_arrays(a.seen, b.seen)
+        supported = (n_a >= self.min_support) & (n_b >= self.min_support)
+        return supported & np.asarray(self.can_fail(n_a, n_b), bool)
+
+    def _some_fail(self, n_a: int, n_b: int) -> bool:
+        extremes = [np.array([0, n]) for n in (n_a, n_b)]
+        everything = [np.arange(n + 1) for n in (n_a, n_b)]
+        asked = self._whatever_support()
+        return any(
+            not asked.holds_array(GroupCount(n_a, k_a[:, None]), GroupCount(n_b, k_b)).all()
+            for k_a, k_b in (extremes, everything)
+        )
+
+    def _whatever_support(self) -> Property:
+        """The same property, binding from the first person on."""
+        if not self.min_support:
+            return self
+        same = copy.copy(self)
+        object.__setattr__(same, "min_support", 0)
+        return same
 
     def _pair_holds(self, a: Count, b: Count) -> NDArray[np.bool_]:
         arrays = self._exact_arrays(*a, *b)
@@ -235,6 +306,15 @@ class LinearProperty(Property):
         for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
             verdict = verdict & (alpha * a.accepted + beta * b.accepted <= gamma)
         return verdict
+
+    def can_fail(self, n_a: Any, n_b: Any) -> Any:
+        a, b = self._defined(GroupCount(n_a, 0), GroupCount(n_b, 0))
+        fails: Any = False
+        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
+            # A linear function is largest at a corner of all possible decisions.
+            largest = alpha * (alpha > 0) * n_a + beta * (beta > 0) * n_b
+            fails = fails | (largest > gamma)
+        return fails
 
     def fair_interval(self, n_a: Any, n_b: Any, *, accepted: Any, along: Any) -> tuple[Any, Any]:
         shape = np.broadcast_shapes(*map(np.shape, (n_a, n_b, accepted, along)))
