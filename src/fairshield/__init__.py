@@ -14,6 +14,7 @@ from fairshield.errors import MemoryLimitError as MemoryLimitError
 from fairshield.errors import OutcomePendingError as OutcomePendingError
 from fairshield.errors import UnexpectedOutcomeError as UnexpectedOutcomeError
 from fairshield.errors import UnknownGroupError as UnknownGroupError
+from fairshield.errors import VacuousWarning as VacuousWarning
 from fairshield.errors import WindowOverError as WindowOverError
 from fairshield.explain import Explanation as Explanation
 from fairshield.explain import explain as explain

@@ -48,3 +48,7 @@ class MemoryLimitError(FairshieldError, MemoryError):
 
 class MissingExtraError(FairshieldError, ImportError):
     """An optional dependency is not installed; the message names the command that adds it."""
+
+
+class VacuousWarning(UserWarning):
+    """A guarantee promises nothing: its property can never bind."""

@@ -16,6 +16,8 @@ import click
 
 from fairshield.errors import InvalidValueError
 
+INCONCLUSIVE = 3
+"""Exit status of a command that judges, where nothing bound or nothing could be told."""
 _UNWRAPPED = 240
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
