@@ -9,7 +9,7 @@ PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo serve test check docs package reproduce bench lock clean
+.PHONY: help demo serve test search check docs package reproduce bench lock clean
 
 help:  ## Show this list
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
@@ -23,6 +23,9 @@ serve: $(VENV)/.installed-service  ## Install, then serve a dashboard fed by a b
 
 test: $(VENV)/.installed-dev  ## Run the tests and doctests
 	$(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
+
+search: $(VENV)/.installed-dev  ## Look for counterexamples to the laws: other examples every time
+	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal -m hypothesis $(ARGS) tests
 
 check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/ruff check .

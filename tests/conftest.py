@@ -9,12 +9,11 @@ from hypothesis import settings
 
 import fairshield as fs
 
-settings.register_profile("default", deadline=None, max_examples=100)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=1000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
-)
+# The same examples for everybody, every day, so that a failure is of the change at hand.
+settings.register_profile("same", deadline=None, max_examples=100, derandomize=True)
+# Others every time, and more of them: `make search`.
+settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")
