@@ -53,18 +53,28 @@ streams = st.lists(seen, max_size=60)
 models = input_models(2, binned=True) | schedules()
 
 
+class Watch(NamedTuple):
+    """A property, and the other arguments of a monitor of two groups, or of any."""
+
+    prop: fs.Property
+    given: dict[str, Any]
+
+
 @st.composite
-def settings_of(draw: st.DrawFn) -> dict[str, Any]:
-    """The arguments of a monitor of two groups, or of any."""
+def watches(draw: st.DrawFn) -> Watch:
+    """Groups are named where the property compares the first with the second."""
+    prop = draw(properties)
     size = draw(st.integers(1, 12))
     window = draw(st.sampled_from([{}, {"horizon": size}, {"period": size}]))
+    unnamed = [] if prop.only_two else [{}]
     known: dict[str, Any] = draw(
-        st.sampled_from([{}, {"groups": GROUPS}])
+        st.sampled_from([*unnamed, {"groups": GROUPS}])
         | st.builds(lambda inputs: {"inputs": inputs}, models)
         | st.builds(lambda start: {"start": start}, starts())
     )
     least, keep = draw(st.integers(0, 5)), draw(st.sampled_from([1, 3, 1000]))
-    return {**window, **known, "min_group_size": least, "confidence": 0.8, "keep": keep}
+    given_ = {**window, **known, "min_group_size": least, "confidence": 0.8, "keep": keep}
+    return Watch(prop, given_)
 
 
 def watched(monitor: fs.Monitor, stream: list[Seen]) -> list[fs.Alarm]:
@@ -90,10 +100,11 @@ def watched_at_once(monitor: fs.Monitor, stream: list[Seen]) -> list[fs.Alarm]:
     )
 
 
-@given(properties, settings_of(), streams, st.lists(st.integers(0, 60), max_size=3))
+@given(watches(), streams, st.lists(st.integers(0, 60), max_size=3))
 def test_many_at_once_are_the_same_as_one_at_a_time(
-    prop: fs.Property, given_: dict[str, Any], stream: list[Seen], cuts: list[int]
+    watch: Watch, stream: list[Seen], cuts: list[int]
 ) -> None:
+    prop, given_ = watch
     one, many = fs.Monitor(prop, **given_), fs.Monitor(prop, **given_)
     alarms = watched(one, stream)
     found: list[fs.Alarm] = []
@@ -108,10 +119,11 @@ def test_many_at_once_are_the_same_as_one_at_a_time(
         assert alarms == list(one.alarms)
 
 
-@given(properties, settings_of(), streams, st.integers(0, 60))
+@given(watches(), streams, st.integers(0, 60))
 def test_a_monitor_that_is_stopped_and_resumed_says_the_same(
-    prop: fs.Property, given_: dict[str, Any], stream: list[Seen], cut: int
+    watch: Watch, stream: list[Seen], cut: int
 ) -> None:
+    prop, given_ = watch
     whole, first = fs.Monitor(prop, **given_), fs.Monitor(prop, **given_)
     watched(whole, stream)
     watched(first, stream[:cut])
