@@ -37,7 +37,9 @@ from fairshield.spec import Certificate as Certificate
 from fairshield.spec import DemographicParity as DemographicParity
 from fairshield.spec import DisparateImpact as DisparateImpact
 from fairshield.spec import EqualOpportunity as EqualOpportunity
+from fairshield.spec import Finding as Finding
 from fairshield.spec import LinearProperty as LinearProperty
+from fairshield.spec import Measured as Measured
 from fairshield.spec import PredictiveEquality as PredictiveEquality
 from fairshield.spec import Property as Property
 from fairshield.spec import ShareParity as ShareParity

@@ -20,8 +20,7 @@ from fairshield.counts import Counts, Group, GroupCount
 from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
-from fairshield.spec import Property
-from fairshield.spec.base import Number, exact
+from fairshield.spec import Number, Property, exact
 from fairshield.synthesis import MOST_STATES, checked_start, least_cost, synthesize
 
 Floats = NDArray[np.float64]

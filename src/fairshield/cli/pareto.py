@@ -23,8 +23,7 @@ from fairshield.cli.output import check_target, print_json, print_table, progres
 from fairshield.errors import InvalidValueError
 from fairshield.pareto import Pareto, Trade
 from fairshield.plots import plot_pareto, require_matplotlib
-from fairshield.spec import BoundedRates
-from fairshield.spec.base import exact
+from fairshield.spec import BoundedRates, exact
 from fairshield.specfile import parse_inputs, parse_property, parse_start
 
 _BOUNDED = [kind for kind in PROPERTIES if kind != BoundedRates.kind]

@@ -20,15 +20,15 @@ A property of your own is a frozen dataclass with one method::
 """
 
 from fairshield.spec.base import Count as Count
-from fairshield.spec.base import LinearProperty as LinearProperty
-from fairshield.spec.base import Number as Number
 from fairshield.spec.base import Property as Property
 from fairshield.spec.base import Undefined as Undefined
-from fairshield.spec.base import Verdict as Verdict
-from fairshield.spec.base import exact as exact
 from fairshield.spec.base import property_from_dict as property_from_dict
 from fairshield.spec.binding import can_bind as can_bind
 from fairshield.spec.corridors import Corridor as Corridor
+from fairshield.spec.finding import Finding as Finding
+from fairshield.spec.finding import Measured as Measured
+from fairshield.spec.finding import Verdict as Verdict
+from fairshield.spec.linear import LinearProperty as LinearProperty
 from fairshield.spec.properties import BoundedRates as BoundedRates
 from fairshield.spec.properties import DemographicParity as DemographicParity
 from fairshield.spec.properties import DifferenceOfRates as DifferenceOfRates
@@ -37,5 +37,8 @@ from fairshield.spec.properties import EqualOpportunity as EqualOpportunity
 from fairshield.spec.properties import NoRequirement as NoRequirement
 from fairshield.spec.properties import PredictiveEquality as PredictiveEquality
 from fairshield.spec.properties import ShareParity as ShareParity
+from fairshield.spec.rationals import Number as Number
+from fairshield.spec.rationals import decimal as decimal
+from fairshield.spec.rationals import exact as exact
 from fairshield.spec.sustained import Certificate as Certificate
 from fairshield.spec.sustained import Sustained as Sustained

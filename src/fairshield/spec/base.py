@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
-from numbers import Rational, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,12 +16,10 @@ from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
+from fairshield.spec.finding import Finding, Measured, Verdict, why_exempt
 
 Undefined = Literal["bias-0", "rate-0"]
-Verdict = Literal["fair", "unfair", "exempt"]
-"""What is said of counters: that the property held, that it did not, or that it bound nothing."""
-Number = str | int | float | Fraction | Decimal
-_MOST_DIGITS = 1000
+_RANKS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
 Count = GroupCount[Any]
 """Counters of one group: Python integers, or integer arrays that broadcast."""
 
@@ -103,6 +100,14 @@ class Property(ABC):
         """
         return np.frompyfunc(self._some_fail, 2, 1)(n_a, n_b)
 
+    def measured(self, a: Count, b: Count) -> Measured:
+        """What is measured of a pair and what is asked of it, in words, whatever the support.
+
+        The larger the :meth:`bias`, the further it is from what is asked.
+        """
+        bias = float(self._whatever_support().bias(a, b))
+        return Measured("bias", bias, f"at most {self.limit:.6g}", self.limit)
+
     @property
     def only_two(self) -> str | None:
         """Why it cannot be asked of more than two groups; ``None``: it binds every pair."""
@@ -152,6 +157,22 @@ class Property(ABC):
     def measured_bias_of(self, counts: Counts) -> float:
         """The largest bias of any pair, whether or not it has support."""
         return self._whatever_support().bias_of(counts)
+
+    def finding(self, counts: Counts) -> Finding:
+        """The pair that decides the :meth:`verdict`, and what was measured of it.
+
+        The pair of the largest bias among those that fail; if none does, among those that bind;
+        if none does, of all.
+
+        >>> from fairshield import Counts, DisparateImpact
+        >>> print(DisparateImpact("0.8").finding(Counts({"a": (90, 61), "b": (90, 17)})))
+        impact ratio 0.2787 of b to a where at least 0.8 is asked
+        """
+        return self._found(counts, min(self._ranked(counts))[2])
+
+    def findings(self, counts: Counts) -> list[Finding]:
+        """:meth:`finding` of every pair: those that fail, those that bind, others; widest first."""
+        return [self._found(counts, pair) for *_, pair in sorted(self._ranked(counts))]
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
@@ -211,6 +232,36 @@ class Property(ABC):
         supported = (n_a >= self.min_support) & (n_b >= self.min_support)
         return supported & np.asarray(self.can_fail(n_a, n_b), bool)
 
+    def _ranked(self, counts: Counts) -> Iterator[tuple[int, float, tuple[int, int]]]:
+        """Every pair by its places, behind what :meth:`findings` are ordered by."""
+        asked, people = self._whatever_support(), tuple(counts.values())
+        self.check_groups(len(people))
+        for i, j in combinations(range(len(people)), 2):
+            a, b = people[i], people[j]
+            rank = _RANKS.index(self._pair_verdict(a, b))
+            yield rank, -float(asked.bias(a, b)), (i, j)
+
+    def _pair_verdict(self, a: Count, b: Count) -> Verdict:
+        if not self._decide(a, b):
+            return "unfair"
+        return "fair" if self._pair_binds(a, b) else "exempt"
+
+    def _found(self, counts: Counts, places: tuple[int, int]) -> Finding:
+        groups = tuple(counts)
+        first, second = (groups[i] for i in places)
+        a, b = counts[first], counts[second]
+        measured, verdict = self.measured(a, b), self._pair_verdict(a, b)
+        pair = (second, first) if measured.turned else (first, second)
+        why = ""
+        if verdict == "exempt":
+            people = {first: a, second: b}
+            why = why_exempt(people, self.min_support, rate_0=self.undefined == "rate-0")
+        value = None if math.isnan(measured.value) else measured.value
+        return Finding(
+            pair, measured.measure, value, measured.asked, measured.limit, verdict, why,
+            measured.whose,
+        )  # fmt: skip
+
     def _some_fail(self, n_a: int, n_b: int) -> bool:
         extremes = [np.array([0, n]) for n in (n_a, n_b)]
         everything = [np.arange(n + 1) for n in (n_a, n_b)]
@@ -263,6 +314,12 @@ class Property(ABC):
             )
         return a, b
 
+    def _known_rate(self, g: Count) -> float:
+        """The rate of a group; not a number if it is undefined."""
+        if g.seen:
+            return float(g.accepted / g.seen)
+        return 0.0 if self.undefined == "rate-0" else math.nan
+
     def _pairs(self, groups: Collection[Count]) -> Iterator[tuple[Count, Count]]:
         self.check_groups(len(groups))
         return combinations(groups, 2)
@@ -285,65 +342,6 @@ class Property(ABC):
         return self.words() + support + unseen
 
 
-Inequality = tuple[Any, Any, Any]
-"""``(alpha, beta, gamma)`` for :math:`\\alpha k_a + \\beta k_b \\le \\gamma`."""
-
-
-@dataclass(frozen=True)
-class LinearProperty(Property):
-    r"""A property that is a conjunction of inequalities :math:`\alpha k_a + \beta k_b \le \gamma`.
-
-    Given the acceptances in one group, those that are fair in the other form an interval, which
-    synthesis uses instead of asking about every state.
-    """
-
-    @abstractmethod
-    def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
-        """Integers ``(alpha, beta, gamma)``, or arrays of them, for these people seen."""
-
-    def fair(self, a: Count, b: Count) -> Any:
-        verdict: Any = True
-        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
-            verdict = verdict & (alpha * a.accepted + beta * b.accepted <= gamma)
-        return verdict
-
-    def can_fail(self, n_a: Any, n_b: Any) -> Any:
-        a, b = self._defined(GroupCount(n_a, 0), GroupCount(n_b, 0))
-        fails: Any = False
-        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
-            # A linear function is largest at a corner of all possible decisions.
-            largest = alpha * (alpha > 0) * n_a + beta * (beta > 0) * n_b
-            fails = fails | (largest > gamma)
-        return fails
-
-    def fair_interval(self, n_a: Any, n_b: Any, *, accepted: Any, along: Any) -> tuple[Any, Any]:
-        shape = np.broadcast_shapes(*map(np.shape, (n_a, n_b, accepted, along)))
-        # Without dimensions, an array of Python integers would decay into one of them.
-        n_a, n_b, known = map(np.atleast_1d, self._exact_arrays(n_a, n_b, accepted))
-        in_b = np.asarray(along, bool)
-        room = np.broadcast_to(np.where(in_b, n_b, n_a), shape or (1,)) + 1
-        lo, hi = np.zeros_like(room), room
-        a, b = self._defined(GroupCount(n_a, 0), GroupCount(n_b, 0))
-        none = 0 * n_a  # as an array even a constant coefficient is exact
-        for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
-            slope: Any = np.where(in_b, beta + none, alpha + none)
-            limit = gamma - np.where(in_b, alpha + none, beta + none) * known
-            if not slope.all():
-                flat = slope == 0
-                hi = np.where(flat & (limit < 0), 0, hi)
-                # All of the room is no bound.
-                slope, limit = np.where(flat, 1, slope), np.where(flat, room, limit)
-            bound, rising = limit // abs(slope), slope > 0
-            hi = np.where(rising, np.minimum(hi, bound + 1), hi)
-            lo = np.where(rising, lo, np.maximum(lo, -bound))
-        lo, hi = np.minimum(lo, room), np.maximum(hi, 0)
-        if self.min_support:
-            free = (n_a < self.min_support) | (n_b < self.min_support)
-            lo, hi = np.where(free, 0, lo), np.where(free, room, hi)
-        lo, hi = lo.astype(np.int64).reshape(shape), hi.astype(np.int64).reshape(shape)
-        return lo, np.maximum(hi, lo)
-
-
 def property_from_dict(data: Mapping[str, Any]) -> Property:
     """The property that :meth:`Property.to_dict` described."""
     arguments = dict(data)
@@ -360,39 +358,3 @@ def property_from_dict(data: Mapping[str, Any]) -> Property:
         return cls(**arguments)
     except TypeError as error:
         raise InvalidValueError(f"property {kind!r}: {error}") from None
-
-
-def exact(value: Number, name: str, *, most: int | None = None) -> Fraction:
-    """``value`` as the rational a person meant: a float counts as its shortest decimal.
-
-    >>> exact(0.1, "bound"), exact("1/3", "bound")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        if isinstance(value, Rational):
-            result = Fraction(value.numerator, value.denominator)
-        elif isinstance(value, (str, Real, Decimal)):
-            result = _fraction(str(value))
-        else:
-            raise ValueError
-    except (ValueError, ArithmeticError):
-        raise InvalidValueError(
-            f"{name} must be a number such as '0.1', '1/10' or 0.1, got {value!r}"
-        ) from None
-    if result < 0 or (most is not None and result > most):
-        interval = "at least 0" if most is None else f"between 0 and {most}"
-        raise InvalidValueError(
-            f"{name} must be {interval}, got {value!r}: write 10 percent as 0.1 or '1/10'"
-        )
-    return result
-
-
-def _fraction(text: str) -> Fraction:
-    if "/" in text:
-        return Fraction(text)
-    number = Decimal(text)
-    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
-        raise ValueError  # a power of ten that would take for ever to write out
-    return Fraction(number)

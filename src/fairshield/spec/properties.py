@@ -9,8 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError
-from fairshield.spec.base import Count, Inequality, LinearProperty, Number, Undefined, exact
+from fairshield.spec.base import Count, Undefined
+from fairshield.spec.finding import Finding, Measured
+from fairshield.spec.linear import Inequality, LinearProperty
+from fairshield.spec.rationals import Number, decimal, exact
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class DifferenceOfRates(_Bounded):
     def bias(self, a: Count, b: Count) -> Any:
         binds = self._binds(a, b)
         return np.where(binds, abs(_rate(a) - _rate(b)), 0.0)
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        rate_a, rate_b = self._known_rate(a), self._known_rate(b)
+        gap, asked = abs(rate_a - rate_b), f"at most {decimal(self.bound)}"
+        return Measured("gap", gap, asked, self.limit, turned=rate_a > rate_b)
 
     def _binds(self, a: Count, b: Count) -> Any:
         unseen = 0 if self.undefined == "rate-0" else 1
@@ -103,6 +112,11 @@ class ShareParity(_Bounded, kind="share-parity"):
         support = np.minimum(a.seen, b.seen) >= self.min_support
         gap = abs(np.asarray(a.accepted, dtype=float) - b.accepted) / np.maximum(team, 1)
         return np.where(support, gap, 0.0)
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        gap = super().measured(a, b).value
+        asked = f"at most {decimal(self.bound)} of those accepted"
+        return Measured("gap", gap, asked, self.limit, turned=a.accepted > b.accepted)
 
 
 @dataclass(frozen=True, init=False)
@@ -155,6 +169,21 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
         least = max(self.min_support, 0 if self.undefined == "rate-0" else 1)
         binds = (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
         return np.where(binds, bias, 0.0)
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        rate_a, rate_b = self._known_rate(a), self._known_rate(b)
+        turned = self.two_sided and rate_a > rate_b
+        ratio = self._ratio(rate_b, rate_a) if turned else self._ratio(rate_a, rate_b)
+        asked = f"at {'least' if self.two_sided else 'most'} {decimal(self.bound)}"
+        return Measured("impact ratio", ratio, asked, float(self.bound), turned, "of {} to {}")
+
+    def _ratio(self, rate: float, to: float) -> float:
+        if to:
+            return rate / to
+        if math.isnan(rate):
+            return rate
+        # Rates that are both zero are fair.
+        return math.inf if rate else float(self.two_sided)
 
     @property
     def limit(self) -> float:
@@ -221,6 +250,23 @@ class BoundedRates(LinearProperty, kind="bounded-rates"):
         seen = np.asarray(g.seen) > (-1 if self.undefined == "rate-0" else 0)
         return np.where(seen, np.maximum(gap, 0.0), 0.0)
 
+    def measured(self, a: Count, b: Count) -> Measured:
+        rates = [self._known_rate(g) for g in (a, b)]
+        low, high = float(self.lower), float(self.upper)
+        beyond = [max(low - rate, rate - high) for rate in rates]
+        turned = math.isnan(beyond[0]) or beyond[1] > beyond[0]
+        rate = rates[turned]
+        limit = low if rate < (low + high) / 2 else high
+        asked = f"{decimal(self.lower)} to {decimal(self.upper)}"
+        return Measured("rate", rate, asked, limit, turned, "of {}")
+
+    def findings(self, counts: Counts) -> list[Finding]:
+        """Of every group that is the further one out of a pair, its widest finding."""
+        found: dict[Group, Finding] = {}
+        for finding in super().findings(counts):
+            found.setdefault(finding.pair[0], finding)
+        return list(found.values())
+
     @property
     def coefficient(self) -> int:
         return max(self.lower.denominator, self.upper.denominator)
@@ -248,6 +294,9 @@ class NoRequirement(LinearProperty, kind="none"):
 
     def bias(self, a: Count, b: Count) -> Any:
         return 0.0 * (np.asarray(a.seen) + b.seen)
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        return Measured("bias", 0.0, "nothing", 0.0)
 
     def words(self) -> str:
         return "no requirement"

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.errors import InvalidValueError
-from fairshield.spec.base import Count, Property, exact, property_from_dict
+from fairshield.spec.base import Count, Property, property_from_dict
 from fairshield.spec.corridors import (
     MANY,
     Corridor,
@@ -44,7 +44,9 @@ from fairshield.spec.corridors import (
     ways_from,
     ways_of,
 )
+from fairshield.spec.finding import Measured
 from fairshield.spec.properties import DifferenceOfRates
+from fairshield.spec.rationals import exact
 
 Ints = NDArray[np.int64]
 
@@ -245,6 +247,9 @@ class Sustained(Property, kind="sustained"):
 
     def bias(self, a: Count, b: Count) -> Any:
         return self.of.bias(a, b)
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        return self.of.measured(a, b)
 
     @property
     def only_two(self) -> str | None:

@@ -1,0 +1,107 @@
+"""What a property measured of two groups, in its own words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from fairshield.counts import Group, GroupCount
+
+Verdict = Literal["fair", "unfair", "exempt"]
+"""What is said of counters: that the property held, that it did not, or that it bound nothing."""
+
+
+class Measured(NamedTuple):
+    """What a property reads off a pair's counters.
+
+    ``value`` is not a number where a group has nobody to measure, ``limit`` the value up to or
+    from which it is fair; ``turned`` says that the second group is named first.
+    """
+
+    measure: str
+    value: float
+    asked: str
+    limit: float
+    turned: bool = False
+    whose: str = "between {} and {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a property measured of a pair of groups; as text, a sentence.
+
+    Attributes
+    ----------
+    pair
+        The two groups, in the order of the sentence: of a ratio, the one that is divided first.
+    measure, value
+        What was measured, such as ``"impact ratio"``, and how much; ``None`` where a group has
+        nobody to measure.
+    asked, limit
+        What is asked, such as ``"at least 0.8"``, and the last value that is fair.
+    verdict
+        Of this pair alone: ``"exempt"`` if it did not bind.
+    why
+        Why it did not bind; empty if it did.
+    whose
+        How the sentence names the pair.
+    """
+
+    pair: tuple[Group, Group]
+    measure: str
+    value: float | None
+    asked: str
+    limit: float
+    verdict: Verdict
+    why: str = ""
+    whose: str = "between {} and {}"
+
+    @property
+    def bound(self) -> bool:
+        """Whether the property bound this pair."""
+        return self.verdict != "exempt"
+
+    @property
+    def who(self) -> str:
+        """The pair as the sentence names it, such as ``"of women to men"``."""
+        return self.whose.format(*self.pair)
+
+    @property
+    def shown(self) -> str:
+        """The value for people to read, with as many digits as show that it is not fair."""
+        if self.value is None or math.isinf(self.value):
+            return "unknown" if self.value is None else "infinite"
+        texts = [f"{self.value:.{digits}g}" for digits in (4, 6, 9, 12, 17)]
+        if self.verdict != "unfair":
+            return texts[0]
+        over = self.value > self.limit
+        apart = (t for t in texts if float(t) != self.limit and (float(t) > self.limit) == over)
+        return next(apart, texts[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; ``value`` is ``None`` also where it is infinite."""
+        value = None if self.value is None or math.isinf(self.value) else self.value
+        data = asdict(self) | {"pair": list(self.pair), "value": value, "text": str(self)}
+        del data["whose"]
+        return data
+
+    def __str__(self) -> str:
+        told = f"{self.measure} {self.shown} {self.who} where {self.asked} is asked"
+        return f"{told}; exempt: {self.why}" if self.why else told
+
+
+def why_exempt(counts: Mapping[Group, GroupCount[int]], min_support: int, *, rate_0: bool) -> str:
+    """Why nothing binds these two groups; ``rate_0``: a group without people has a rate."""
+    short = [(group, n.seen) for group, n in counts.items() if n.seen < min_support]
+    if short:
+        return f"{_people(short)}, below the support of {min_support:,}"
+    nobody = [(group, 0) for group, n in counts.items() if not n.seen and not rate_0]
+    if nobody:
+        return _people(nobody)
+    return "no decisions about these people could exceed it"
+
+
+def _people(short: list[tuple[Group, int]]) -> str:
+    return " and ".join(f"{seen or 'nobody'} of {group}" for group, seen in short)
