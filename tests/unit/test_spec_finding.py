@@ -146,6 +146,7 @@ def test_as_data():
         "value": 0.375,
         "asked": "at least 0.8",
         "limit": 0.8,
+        "bias": 0.625,
         "verdict": "unfair",
         "why": "",
         "text": "impact ratio 0.375 of w to m where at least 0.8 is asked",

@@ -19,7 +19,6 @@ from fairshield.errors import InvalidValueError
 from fairshield.spec.finding import Finding, Measured, Verdict, why_exempt
 
 Undefined = Literal["bias-0", "rate-0"]
-_RANKS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
 Count = GroupCount[Any]
 """Counters of one group: Python integers, or integer arrays that broadcast."""
 
@@ -168,11 +167,11 @@ class Property(ABC):
         >>> print(DisparateImpact("0.8").finding(Counts({"a": (90, 61), "b": (90, 17)})))
         impact ratio 0.2787 of b to a where at least 0.8 is asked
         """
-        return self._found(counts, min(self._ranked(counts))[2])
+        return min(self._all_findings(counts), key=Finding.order)
 
     def findings(self, counts: Counts) -> list[Finding]:
         """:meth:`finding` of every pair: those that fail, those that bind, others; widest first."""
-        return [self._found(counts, pair) for *_, pair in sorted(self._ranked(counts))]
+        return sorted(self._all_findings(counts), key=Finding.order)
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
@@ -232,35 +231,31 @@ class Property(ABC):
         supported = (n_a >= self.min_support) & (n_b >= self.min_support)
         return supported & np.asarray(self.can_fail(n_a, n_b), bool)
 
-    def _ranked(self, counts: Counts) -> Iterator[tuple[int, float, tuple[int, int]]]:
-        """Every pair by its places, behind what :meth:`findings` are ordered by."""
-        asked, people = self._whatever_support(), tuple(counts.values())
-        self.check_groups(len(people))
-        for i, j in combinations(range(len(people)), 2):
-            a, b = people[i], people[j]
-            rank = _RANKS.index(self._pair_verdict(a, b))
-            yield rank, -float(asked.bias(a, b)), (i, j)
+    def _all_findings(self, counts: Counts) -> Iterator[Finding]:
+        self.check_groups(len(counts))
+        asked = self._whatever_support()
+        for (first, a), (second, b) in combinations(counts.items(), 2):
+            measure, value, asks, limit, turned, whose = self.measured(a, b)
+            verdict, why = self._pair_verdict(a, b), ""
+            if verdict == "exempt":
+                rate_0 = self.undefined == "rate-0"
+                why = why_exempt({first: a, second: b}, self.min_support, rate_0=rate_0)
+            yield Finding(
+                pair=(second, first) if turned else (first, second),
+                measure=measure,
+                value=None if math.isnan(value) else value,
+                asked=asks,
+                limit=limit,
+                bias=float(asked.bias(a, b)),
+                verdict=verdict,
+                why=why,
+                whose=whose,
+            )
 
     def _pair_verdict(self, a: Count, b: Count) -> Verdict:
         if not self._decide(a, b):
             return "unfair"
         return "fair" if self._pair_binds(a, b) else "exempt"
-
-    def _found(self, counts: Counts, places: tuple[int, int]) -> Finding:
-        groups = tuple(counts)
-        first, second = (groups[i] for i in places)
-        a, b = counts[first], counts[second]
-        measured, verdict = self.measured(a, b), self._pair_verdict(a, b)
-        pair = (second, first) if measured.turned else (first, second)
-        why = ""
-        if verdict == "exempt":
-            people = {first: a, second: b}
-            why = why_exempt(people, self.min_support, rate_0=self.undefined == "rate-0")
-        value = None if math.isnan(measured.value) else measured.value
-        return Finding(
-            pair, measured.measure, value, measured.asked, measured.limit, verdict, why,
-            measured.whose,
-        )  # fmt: skip
 
     def _some_fail(self, n_a: int, n_b: int) -> bool:
         extremes = [np.array([0, n]) for n in (n_a, n_b)]

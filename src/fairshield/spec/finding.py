@@ -11,6 +11,7 @@ from fairshield.counts import Group, GroupCount
 
 Verdict = Literal["fair", "unfair", "exempt"]
 """What is said of counters: that the property held, that it did not, or that it bound nothing."""
+_VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
 
 
 class Measured(NamedTuple):
@@ -41,6 +42,8 @@ class Finding:
         nobody to measure.
     asked, limit
         What is asked, such as ``"at least 0.8"``, and the last value that is fair.
+    bias
+        How unfair that is, whatever the support: the :meth:`~fairshield.Property.bias` of the pair.
     verdict
         Of this pair alone: ``"exempt"`` if it did not bind.
     why
@@ -54,6 +57,7 @@ class Finding:
     value: float | None
     asked: str
     limit: float
+    bias: float
     verdict: Verdict
     why: str = ""
     whose: str = "between {} and {}"
@@ -62,6 +66,13 @@ class Finding:
     def bound(self) -> bool:
         """Whether the property bound this pair."""
         return self.verdict != "exempt"
+
+    def order(self) -> tuple[int, float]:
+        """What findings of a property are sorted by: what fails, what binds, others; widest first.
+
+        Those of several windows are comparable as well.
+        """
+        return _VERDICTS.index(self.verdict), -self.bias
 
     @property
     def who(self) -> str:
@@ -81,11 +92,11 @@ class Finding:
         return next(apart, texts[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able data; ``value`` is ``None`` also where it is infinite."""
-        value = None if self.value is None or math.isinf(self.value) else self.value
-        data = asdict(self) | {"pair": list(self.pair), "value": value, "text": str(self)}
+        """JSON-able data; a number is ``None`` also where it is infinite."""
+        data = asdict(self)
         del data["whose"]
-        return data
+        finite = {k: None if v in (math.inf, -math.inf) else v for k, v in data.items()}
+        return finite | {"pair": list(self.pair), "text": str(self)}
 
     def __str__(self) -> str:
         told = f"{self.measure} {self.shown} {self.who} where {self.asked} is asked"
