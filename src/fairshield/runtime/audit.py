@@ -8,46 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group, is_whole
+from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.groups import MISSING, Unseen
 from fairshield.policy import Policy
-from fairshield.records import Flag, Record
+from fairshield.records import Record
 from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
-from fairshield.spec import Property
-
-
-class Terms(Protocol):
-    """What a periodic policy says about its runs."""
-
-    @property
-    def period(self) -> int: ...
-    @property
-    def groups(self) -> tuple[Group, ...]: ...
-    @property
-    def start(self) -> Counts: ...
-    @property
-    def labelled(self) -> bool: ...
-    @property
-    def prop(self) -> Property: ...
-
-
-class Decider(Protocol):
-    """Decides one request after the other."""
-
-    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision: ...
-    def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
-
-
-class PeriodicDecider(Decider, Protocol):
-    """A periodic shield: decides over all periods of a run."""
-
-    @property
-    def policy(self) -> Terms: ...
+from fairshield.runtime.terms import Decider, PeriodicDecider, check_points
+from fairshield.spec import Property, Verdict, worst
 
 
 def audit(
@@ -114,8 +86,8 @@ def audit(
     >>> from fairshield.records import read_records
     >>> log = ['{"group": "a", "accepted": 1}', '{"group": "b", "accepted": 0}']
     >>> report = audit(fs.DemographicParity("0.1"), read_records(log, "jsonl"))
-    >>> report.holds, report.violations[0].line, report.violations[0].bias
-    (False, 2, 1.0)
+    >>> report.verdict, report.violations[0].line, str(report.violations[0].finding)
+    ('unfair', 2, 'gap 1 between b and a where at most 0.1 is asked')
     """
     if shield is not None:
         groups = agreed("groups", groups, shield.policy.groups)
@@ -136,7 +108,7 @@ def audit(
             "name them with groups=(first, second), or --names FIRST,SECOND"
         )
     prop.check_groups(len(groups))
-    _check_points(horizon, period, checkpoints)
+    check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
     auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield, watch)
@@ -190,6 +162,7 @@ class _Auditor:
 
     def _open_window(self) -> None:
         self.decided, self.first_line = 0, 0
+        self.verdicts: set[Verdict] = set()
         if not self.goes_on or not self.windows:
             self.seen = {group: count.seen for group, count in self.start.items()}
             self.accepted = {group: count.accepted for group, count in self.start.items()}
@@ -303,15 +276,28 @@ class _Auditor:
     def _check(self, line: int) -> None:
         self.checked += 1
         counts = self.counts
-        if not self.prop.holds(counts):
+        finding = self.prop.finding(counts)
+        self.verdicts.add(finding.verdict)
+        if finding.verdict == "unfair":
             bias = self.prop.bias_of(counts)
-            self.violations.append(Violation(len(self.windows), line, self.decided, counts, bias))
+            self.violations.append(
+                Violation(len(self.windows), line, self.decided, counts, bias, finding)
+            )
 
     def _close_window(self, line: int, *, complete: bool) -> None:
-        counts = self.counts
-        bias, holds = self.prop.bias_of(counts), self.prop.holds(counts)
+        counts, verdicts = self.counts, self.verdicts
         self.windows.append(
-            Window(self.first_line, line, self.decided, counts, bias, holds, complete)
+            Window(
+                first_line=self.first_line,
+                last_line=line,
+                decided=self.decided,
+                counts=counts,
+                bias=self.prop.bias_of(counts),
+                holds=self.prop.holds(counts),
+                complete=complete,
+                finding=self.prop.finding(counts),
+                verdict=worst(verdicts),
+            )
         )
         self._open_window()
 
@@ -384,20 +370,3 @@ def agreed(
             f"{name} {given!r} is not {whose} {said}: leave it out, or {instead}"
         )
     return of_policy
-
-
-def _check_points(horizon: int | None, period: int | None, checkpoints: tuple[int, ...]) -> None:
-    if period is not None and (horizon is not None or checkpoints):
-        raise InvalidValueError(
-            f"a period of {period!r} goes with neither a horizon nor checkpoints: in periods "
-            "counters go on, in windows they begin again; leave out one of the two"
-        )
-    for name, number in (("horizon", horizon), ("period", period)):
-        if number is not None and not (is_whole(number) and number >= 1):
-            raise InvalidValueError(f"{name} must be a whole number of at least 1, got {number!r}")
-    for point in checkpoints:
-        if not is_whole(point) or point < 1 or point > (horizon or point):
-            most = "" if horizon is None else f" to the horizon {horizon}"
-            raise InvalidValueError(
-                f"checkpoints must be whole numbers from 1{most}, got {point!r}"
-            )

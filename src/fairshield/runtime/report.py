@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from fairshield.counts import Counts, Group
 from fairshield.records import Record
 from fairshield.runtime.step import Decision
+from fairshield.spec import Finding, Verdict
 
 
 class Audited(NamedTuple):
@@ -36,7 +37,10 @@ class Window:
     """One window of the log.
 
     ``complete`` says whether all its decisions have been made and their outcomes are known;
-    ``holds`` whether the property holds for ``counts``, which binds only if it is complete.
+    ``holds`` whether the property holds for ``counts``, which it must only if it is complete, and
+    ``finding`` what was measured of the widest pair.  ``verdict`` is about all moments of the
+    window at which the property had to hold: ``"unfair"`` if it failed at one of them, ``"fair"``
+    if it bound at one, ``"exempt"`` if at none; ``None`` if there was no such moment yet.
     """
 
     first_line: int
@@ -46,13 +50,16 @@ class Window:
     bias: float
     holds: bool
     complete: bool
+    finding: Finding
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A point where the property had to hold and did not: ``decided`` decisions into a window.
 
-    ``window`` counts from 0, ``line`` is that of the decision that completed the violation.
+    ``window`` counts from 0, ``line`` is that of the decision that completed the violation,
+    ``finding`` names the widest pair.
     """
 
     window: int
@@ -60,6 +67,7 @@ class Violation:
     decided: int
     counts: Counts
     bias: float
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What :func:`fairshield.audit` found; true in a boolean context if the property held.
+    """What :func:`fairshield.audit` found; true in a boolean context if nothing was violated.
+
+    Nothing is violated where nothing was bound: :attr:`verdict` tells the two apart.
 
     Attributes
     ----------
@@ -118,6 +128,35 @@ class AuditReport:
         """Whether the property held wherever the log reaches a point at which it had to."""
         return not self.violations
 
+    @property
+    def verdict(self) -> Verdict:
+        """``"unfair"`` if a window is, ``"fair"`` if none is and some bound, else ``"exempt"``."""
+        return "unfair" if self.unfair else "fair" if self.bound else "exempt"
+
+    @property
+    def unfair(self) -> int:
+        """Windows in which the property was violated, at the end or before."""
+        return self._windows_with("unfair")
+
+    @property
+    def bound(self) -> int:
+        """Windows in which the property bound at a moment at which it had to hold."""
+        return self._windows_with("fair", "unfair")
+
+    @property
+    def exempt(self) -> int:
+        """Windows in which the property had to hold and bound nothing."""
+        return self._windows_with("exempt")
+
+    @property
+    def widest(self) -> Window | None:
+        """The complete window with the widest finding, that of the last if several have it."""
+        complete = [window for window in reversed(self.windows) if window.complete]
+        return min(complete, key=lambda window: window.finding.order(), default=None)
+
+    def _windows_with(self, *verdicts: Verdict) -> int:
+        return sum(window.verdict in verdicts for window in self.windows)
+
     def __bool__(self) -> bool:
         return self.holds
 
@@ -125,7 +164,11 @@ class AuditReport:
         """JSON-able data; counters are lists, because JSON has no integer keys."""
         return {
             "holds": self.holds,
+            "verdict": self.verdict,
             "checked": self.checked,
+            "bound": self.bound,
+            "exempt": self.exempt,
+            "unfair": self.unfair,
             "property": self.prop,
             "limit": self.limit,
             "decisions": self.decisions,
@@ -153,4 +196,9 @@ def plain_number(value: float) -> float | None:
 
 def _plain(item: Window | Violation) -> dict[str, Any]:
     data = {f.name: getattr(item, f.name) for f in fields(item)}
-    return {**data, "counts": plain_counts(item.counts), "bias": plain_number(item.bias)}
+    return {
+        **data,
+        "counts": plain_counts(item.counts),
+        "bias": plain_number(item.bias),
+        "finding": item.finding.to_dict(),
+    }

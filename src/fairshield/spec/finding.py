@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,15 @@ from fairshield.counts import Group, GroupCount
 Verdict = Literal["fair", "unfair", "exempt"]
 """What is said of counters: that the property held, that it did not, or that it bound nothing."""
 _VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
+
+
+def worst(verdicts: Collection[Verdict]) -> Verdict | None:
+    """The verdict of several moments: one that failed decides, else one that bound.
+
+    >>> worst(["exempt", "fair"]), worst(["exempt"]), worst([])
+    ('fair', 'exempt', None)
+    """
+    return min(verdicts, key=_VERDICTS.index, default=None)
 
 
 class Measured(NamedTuple):
