@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from fairshield.cli.audit_database import audit_all, receipt_of
-from fairshield.cli.audit_log import Task, audit_one, data_of, print_report
+from fairshield.cli.audit_log import Task, audit_one, data_of
 from fairshield.cli.audit_page import new_keeper, page_target, print_page, write_page
+from fairshield.cli.audit_report import print_report
 from fairshield.cli.options import (
     checkpoint_option,
     column_option,
@@ -24,15 +25,14 @@ from fairshield.cli.options import (
     start_option,
     unseen_option,
 )
-from fairshield.cli.output import (
-    print_json,
-)
+from fairshield.cli.output import INCONCLUSIVE, print_json
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.records import (
     Columns,
     Format,
 )
+from fairshield.runtime.report import AuditReport
 
 
 @click.command(
@@ -103,11 +103,12 @@ def audit(
     """Check a log of decisions again.
 
     Every window of it; exit 1 if the property was violated, or, with --policy, if a decision is
-    not the policy's. LOG (- for standard input) has the fields group, accepted and, if the
-    property counts by outcome, outcome; proposed and cost tell who was overruled. It is checked
-    against the policy that made it, or against any property; without a horizon the log is one
-    window. In windows counters begin again; with --period, and for a periodic policy, they go on.
-    A log that a service has exported is read as it is.
+    not the policy's; exit 3 if nothing can be said, because no window was bound, nothing had to
+    hold yet, or there are no decisions. LOG (- for standard input) has the fields group, accepted
+    and, if the property counts by outcome, outcome; proposed and cost tell who was overruled. It
+    is checked against the policy that made it, or against any property; without a horizon the log
+    is one window. In windows counters begin again; with --period, and for a periodic policy, they
+    go on. A log that a service has exported is read as it is.
 
     With --html the findings are also written as one page that needs nothing else: the guarantee
     and its conditions, bias over time, costs, and every overruled decision with its reason. The
@@ -147,4 +148,10 @@ def audit(
         print_report(found)
         if written is not None:
             print_page(written)
-    ctx.exit(0 if found.report.holds and found.report.difference is None else 1)
+    ctx.exit(_status(found.report))
+
+
+def _status(report: AuditReport) -> int:
+    if not report.holds or report.difference is not None:
+        return 1
+    return 0 if report.verdict == "fair" else INCONCLUSIVE

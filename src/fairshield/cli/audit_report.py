@@ -1,0 +1,264 @@
+"""What ``fairshield audit`` found, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from fairshield.cli.audit_log import Found
+from fairshield.cli.output import number_of, positions, print_facts, print_table, printable
+from fairshield.counts import Counts, Group
+from fairshield.plots import sparkline, tenths
+from fairshield.runtime.report import AuditReport, Window
+from fairshield.spec import Finding
+
+_SHOWN = 10
+"""Violations and periods listed; ``--json`` has all, and every window."""
+_PAIRS = 5
+"""Pairs of groups listed, the widest, where there are more than two groups."""
+_GROUPS = 6
+"""Groups up to which each is named in a line."""
+
+
+def print_report(found: Found) -> None:
+    """What was found, for people."""
+    report, noun, shield = found.report, found.noun, found.derived
+    complete = [window for window in report.windows if window.complete]
+    print_facts(
+        [
+            ("verdict", _verdict(report, noun, len(complete))),
+            *_another_property(found),
+            (f"{noun}s", _windows(report, len(complete))),
+            ("decisions", f"{report.decisions:,}"),
+            ("overruled", _overruled(report)),
+            ("cost paid", _cost_paid(report)),
+            ("widest pair", _widest(report, noun)),
+            *_derived_again(found),
+            *_followed(report),
+            *([] if shield is None else [("guarantee", str(shield.guarantee))]),
+        ]
+    )
+    if report.violations:
+        _print_violations(report, noun)
+    if report.widest is not None:
+        _print_pairs(found, report.widest)
+    if noun == "period" and complete:
+        _print_periods(report, complete)
+    if report.overruled and len(report.overruled_by_position) > 1:
+        _print_positions(report)
+
+
+def _followed(report: AuditReport) -> list[tuple[str, str]]:
+    if not report.followed:
+        return []
+    by_group = ", ".join(f"{printable(str(g))} {n:,}" for g, n in report.followed.items())
+    return [("not counted", f"{sum(report.followed.values()):,} of undeclared groups: {by_group}")]
+
+
+def _verdict(report: AuditReport, noun: str, complete: int) -> str:
+    if not report.decisions:
+        return "nothing to check: the log has no decisions"
+    told = _told(report, noun, complete)
+    if report.difference is None:
+        return told
+    if not report.holds:
+        return f"{told}; and line {report.difference.line:,} is not the policy's"
+    return f"NOT THE POLICY'S: line {report.difference.line:,} is not what it decides; {told}"
+
+
+def _told(report: AuditReport, noun: str, complete: int) -> str:
+    """What is said of the property."""
+    judged = report.bound + report.exempt
+    if report.verdict == "unfair":
+        of = f"{report.unfair:,} of {number_of(judged, noun)}"
+        return f"VIOLATED: {report.prop} did not hold in {of}{_exempt(report)}"
+    if not complete:
+        return _unfinished(report, noun)
+    if report.verdict == "exempt":
+        where = f"any of {judged:,} {noun}s" if judged > 1 else f"the {noun}"
+        return f"EXEMPT: {report.prop} bound nothing in {where}"
+    if report.exempt:
+        of = f"{report.bound:,} of {number_of(judged, noun)}"
+        return f"{report.prop} held in {of}{_exempt(report)}"
+    where = f"every {noun}" if complete > 1 else f"the {noun}"
+    return f"{report.prop} held at the end of {where}"
+
+
+def _exempt(report: AuditReport) -> str:
+    return f"; {report.exempt:,} exempt: it bound nothing there" if report.exempt else ""
+
+
+def _unfinished(report: AuditReport, noun: str) -> str:
+    now = f"the {noun} is not finished (now {printable(report.windows[-1].finding)})"
+    if not report.checked:
+        return f"nothing had to hold yet: {now}"
+    if report.verdict == "exempt":
+        return f"EXEMPT: {report.prop} bound nothing at the checkpoints so far; {now}"
+    return f"{report.prop} held at every checkpoint so far; {now}"
+
+
+def _another_property(found: Found) -> list[tuple[str, str]]:
+    policy = found.policy
+    if policy is None or policy.prop == found.prop:
+        return []
+    return [("checked", f"{found.prop}, instead of the policy's own {policy.prop}")]
+
+
+def _windows(report: AuditReport, complete: int) -> str:
+    text = f"{complete:,} complete"
+    if len(report.windows) > complete:
+        text += f", one unfinished after {report.windows[-1].decided:,} decisions"
+    if report.exempt:
+        text += f"; bound in {report.bound:,}, exempt in {report.exempt:,}"
+    return text
+
+
+_CANNOT = "cannot be told, the log has no 'proposed'"
+
+
+def _overruled(report: AuditReport) -> str:
+    if report.decisions and not report.told:
+        return _CANNOT
+    share = report.overruled / report.decisions if report.decisions else 0.0
+    by_group = _by_group(report.overruled_by_group)
+    unknown = report.decisions - report.told
+    more = f"; {unknown:,} more have no 'proposed'" if unknown else ""
+    return f"{report.overruled:,} ({share:.2%}): {by_group}{more}"
+
+
+def _cost_paid(report: AuditReport) -> str:
+    return _CANNOT if report.decisions and not report.told else f"{report.cost_paid:.6g}"
+
+
+def _by_group(people: dict[Group, int]) -> str:
+    """People by group; of many groups the largest."""
+    named = list(people.items())
+    if len(named) > _GROUPS:
+        named = sorted(named, key=lambda entry: -entry[1])[:_PAIRS]
+    text = ", ".join(f"{group} {n:,}" for group, n in named)
+    left = sum(people.values()) - sum(n for _, n in named)
+    more = len(people) - len(named)
+    return f"{text}, {left:,} of {more:,} more groups" if more else text
+
+
+def _widest(report: AuditReport, noun: str) -> str:
+    window = report.widest
+    if window is None:
+        return f"no {noun} has ended"
+    return f"{_name(noun, report.windows.index(window))}: {window.finding}"
+
+
+def _name(noun: str, number: int) -> str:
+    """A window by its number, which counts from 0, or a period, which counts from 1."""
+    return f"{noun} {number + 1 if noun == 'period' else number:,}"
+
+
+def _derived_again(found: Found) -> list[tuple[str, str]]:
+    report, differs = found.report, found.report.difference
+    if found.policy is None or not report.decisions:
+        return []
+    if differs is None:
+        n = report.decisions
+        text = f"all {n:,} decisions are the policy's" if n > 1 else "the decision is the policy's"
+        return [("derived again", text)]
+    did, should = (("accepted", "rejected")[not y] for y in (differs.accepted, differs.expected))
+    text = f"line {differs.line} {did}, the policy would have {should} ({differs.reason})"
+    return [("not the policy's", text)]
+
+
+def _print_violations(report: AuditReport, noun: str) -> None:
+    click.echo("\nViolations")
+    rows = [
+        [
+            _name(noun, violation.window),
+            f"{violation.line:,}",
+            f"{violation.decided:,}",
+            violation.finding.shown,
+            *_counters(violation.counts, violation.finding),
+        ]
+        for violation in report.violations[:_SHOWN]
+    ]
+    first = report.violations[0]
+    header = ["", "line", "decided", first.finding.measure]
+    print_table([*header, *_counter_names(first.counts)], rows)
+    if len(report.violations) > _SHOWN:
+        click.echo(f"... and {len(report.violations) - _SHOWN:,} more (--json lists all)")
+
+
+def _counter_names(counts: Counts) -> list[str]:
+    """Headings of :func:`_counters`."""
+    if len(counts) == 2:
+        return [f"{group} accepted" for group in counts]
+    return ["widest pair", "accepted", "accepted"]
+
+
+def _counters(counts: Counts, finding: Finding) -> list[str]:
+    """The counters of two groups: of more, those of the widest pair."""
+    if len(counts) == 2:
+        return [f"{count.accepted:,} of {count.seen:,}" for count in counts.values()]
+    pair = (counts[group] for group in finding.pair)
+    return [
+        _pair(finding),
+        *(f"{count.accepted:,} of {count.seen:,}" for count in pair),
+    ]
+
+
+def _pair(finding: Finding) -> str:
+    return ", ".join(map(str, finding.pair))
+
+
+_SAID = {"fair": "fair", "unfair": "UNFAIR", "exempt": "exempt"}
+
+
+def _print_pairs(found: Found, window: Window) -> None:
+    """The widest pairs, where there are several, of the window that has the widest."""
+    if len(window.counts) == 2:
+        return
+    pairs = found.prop.findings(window.counts)
+    place = found.report.windows.index(window)
+    click.echo(f"\nWidest pairs at the end of {_name(found.noun, place)}")
+    rows = [
+        [*_pair_row(window.counts, finding), _SAID[finding.verdict]] for finding in pairs[:_PAIRS]
+    ]
+    print_table(["", "accepted", "accepted", pairs[0].measure, ""], rows)
+    if len(pairs) > _PAIRS:
+        click.echo(f"... and {_rest(pairs[_PAIRS:])}")
+
+
+def _pair_row(counts: Counts, finding: Finding) -> list[str]:
+    return [*_counters(counts, finding), finding.shown]
+
+
+def _rest(pairs: Sequence[Finding]) -> str:
+    """How many there are of each verdict."""
+    said = [finding.verdict for finding in pairs]
+    kinds = [f"{said.count(kind):,} {kind}" for kind in _SAID if kind in said]
+    return f"{number_of(len(pairs), 'more pair')}: {', '.join(kinds)}"
+
+
+def _print_periods(report: AuditReport, complete: list[Window]) -> None:
+    """Counters since the beginning of the run at the last period ends."""
+    click.echo("\nAt the end of each period")
+    first = max(len(complete) - _SHOWN, 0)
+    rows = [
+        [
+            f"period {first + i}",
+            f"{window.last_line:,}",
+            window.finding.shown,
+            *_counters(window.counts, window.finding),
+            _SAID[window.finding.verdict],
+        ]
+        for i, window in enumerate(complete[first:], 1)
+    ]
+    measure, names = complete[0].finding.measure, _counter_names(complete[0].counts)
+    print_table(["", "line", measure, *names, ""], rows)
+    if first:
+        click.echo(f"... and {first:,} earlier (--json lists all)")
+
+
+def _print_positions(report: AuditReport) -> None:
+    people = report.overruled_by_position
+    parts = [(part, sum(people[slice(*part)])) for part in tenths(len(people))]
+    click.echo(f"\nOverruled by position   {sparkline([n for _, n in parts])}")
+    print_table(["decisions", "people"], [[positions(*part), f"{n:,}"] for part, n in parts])

@@ -1,0 +1,113 @@
+"""What ``audit`` says and returns where nothing bound, of ratios, and of many groups."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+import fairshield as fs
+
+EXEMPT = ("--property", "demographic-parity", "--bound", "0.1", "--min-support", "60")
+IMPACT = ("--property", "disparate-impact", "--bound", "0.8")
+
+
+def log_of(*rates: float, people: int = 40) -> str:
+    """A log in which so many people of each group came by turns, accepted at these rates."""
+    lines = []
+    for i in range(people):
+        lines += [
+            json.dumps({"group": f"group {chr(97 + g)}", "accepted": int(i < rate * people)})
+            for g, rate in enumerate(rates)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns."""
+    monkeypatch.setattr("fairshield.cli.output._UNWRAPPED", 80)
+
+
+def test_nothing_bound_is_not_held(command: Any) -> None:
+    text = log_of(0.75, 0.25)
+    result = command("audit", "-", *EXEMPT, "--horizon", "40", stdin=text)
+    assert result.exit_code == 3
+    assert (
+        "EXEMPT: demographic parity ≤ 1/10 for groups of at least 60 bound nothing in any of 2"
+        in (result.stdout)
+    )
+    assert "bound in 0, exempt in 2" in result.stdout
+    assert "held" not in result.stdout
+    report = json.loads(
+        command("audit", "-", *EXEMPT, "--horizon", "80", "--json", stdin=text).stdout
+    )
+    assert (report["verdict"], report["bound"], report["exempt"]) == ("exempt", 0, 1)
+    assert report["windows"][0]["finding"]["value"] == 0.5
+
+
+def test_what_was_measured_is_told_all_the_same(command: Any) -> None:
+    said = command("audit", "-", *EXEMPT, stdin=log_of(0.75, 0.25)).stdout
+    assert (
+        "window 0: gap 0.5 between group b and group a where at most 0.1 is asked; exempt: 40 of "
+        "group a and 40 of group b, below the support of 60"
+    ) in said
+
+
+def test_windows_that_bound_are_counted_beside_exempt_ones(command: Any) -> None:
+    alone = '{"group": "group a", "accepted": 1}\n' * 80
+    result = command("audit", "-", *IMPACT, "--horizon", "80", stdin=log_of(0.5, 0.5) + alone)
+    assert result.exit_code == 0
+    assert "held in 1 of 2 windows; 1 exempt: it bound nothing there" in result.stdout
+    unfair = command("audit", "-", *IMPACT, "--horizon", "80", stdin=log_of(0.5, 0.2) + alone)
+    assert unfair.exit_code == 1
+    assert "did not hold in 1 of 2 windows; 1 exempt" in unfair.stdout
+
+
+def test_periods_that_bound_nothing_are_called_so(command: Any) -> None:
+    options = ("--property", "demographic-parity", "--bound", "0.1", "--min-support", "30")
+    result = command("audit", "-", *options, "--period", "40", stdin=log_of(0.5, 0.5))
+    assert result.exit_code == 0
+    ends = [line.split() for line in result.stdout.splitlines() if line.startswith("period ")]
+    assert [row[-1] for row in ends] == ["exempt", "fair"]
+
+
+def test_disparate_impact_is_told_as_a_ratio_of_a_pair(command: Any) -> None:
+    said = command("audit", "-", *IMPACT, stdin=log_of(0.9, 0.25)).stdout
+    assert "impact ratio 0.2778 of group b to group a where at least 0.8 is asked" in said
+    assert "bias" not in said
+    header, row = said.split("Violations\n")[1].splitlines()[:2]
+    assert header.split()[:4] == ["line", "decided", "impact", "ratio"]
+    assert "0.2778" in row
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("groups", [3, 5, 14])
+def test_many_groups_fit_a_terminal_widest_pair_first(command: Any, groups: int) -> None:
+    rates = [random.Random(groups).uniform(0.1, 0.9) for _ in range(groups)]
+    result = command("audit", "-", *IMPACT, "--horizon", 20 * groups, stdin=log_of(*rates))
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    pairs = result.stdout.split("Widest pairs")[1].split("\n\n")[0].splitlines()[2:]
+    shown = [line for line in pairs if not line.startswith("...")]
+    ratios = [float(line.split()[-2]) for line in shown]
+    assert ratios == sorted(ratios)
+    all_pairs = len(list(combinations(range(groups), 2)))
+    assert len(shown) == min(all_pairs, 5)
+    if groups > 3:
+        assert f"... and {all_pairs - 5} more pairs: " in pairs[-1]
+
+
+def test_the_pairs_are_those_of_the_property(command: Any) -> None:
+    said = command("audit", "-", *IMPACT, stdin=log_of(0.9, 0.5, 0.45)).stdout
+    counts = fs.Counts({"group a": (40, 36), "group b": (40, 20), "group c": (40, 18)})
+    widest = fs.DisparateImpact("0.8").findings(counts)
+    rows = said.split("Widest pairs at the end of window 0\n")[1].splitlines()[1:4]
+    for row, finding in zip(rows, widest, strict=True):
+        assert row.startswith(", ".join(map(str, finding.pair)))
+        assert row.split()[-2:] == [
+            finding.shown,
+            {"unfair": "UNFAIR"}.get(finding.verdict, "fair"),
+        ]
