@@ -90,7 +90,7 @@ class Comparison:
 
 
 def signed_gap(prop: Property, counters: Ints) -> Floats:
-    """The property's bias with a sign: positive where the first group is ahead.
+    """The measured bias with a sign: positive where the first group is ahead, whatever the support.
 
     ``counters`` has ``n_a, k_a, n_b, k_b`` along its last axis.
 
@@ -99,7 +99,7 @@ def signed_gap(prop: Property, counters: Ints) -> Floats:
     array([-0.5,  0.5])
     """
     a, b = _split(counters)
-    bias = np.asarray(prop.bias(a, b), dtype=np.float64)
+    bias = prop.measured_bias_array(a, b)
     if isinstance(prop, BoundedRates):
         return bias  # it compares each group with an interval, not with the other group
     shares = isinstance(prop, ShareParity)

@@ -19,7 +19,7 @@ def test_what_run_decides_passes_the_audit(
             log.write_text(command("run", policy, "--format", suffix, stdin=text).stdout)
             result = command("audit", log, "--policy", policy)
             assert result.exit_code == 0, result.output
-            assert re.search(r"held (at the end of every window|in \d of \d windows)", result.stdout)
+            assert re.search("held (at the end of every|in . of .) window", result.stdout)
             assert "all 40 decisions are the policy's" in result.stdout
 
 

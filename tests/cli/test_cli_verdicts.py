@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import warnings
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +114,78 @@ def test_the_pairs_are_those_of_the_property(command: Any) -> None:
             finding.shown,
             {"unfair": "UNFAIR"}.get(finding.verdict, "fair"),
         ]
+
+
+# The page -----------------------------------------------------------------------------------
+
+
+def page_of(command: Any, tmp_path: Path, text: str, *options: Any) -> str:
+    """The page of an audit of this log."""
+    (tmp_path / "log.jsonl").write_text(text)
+    target = tmp_path / "page.html"
+    command("audit", tmp_path / "log.jsonl", *options, "--html", target)
+    return target.read_text("utf-8")
+
+
+def badge(page: str) -> tuple[str, str]:
+    """Colour and heading of the verdict."""
+    found = re.search(r'<div class="verdict (\w+)" id="verdict">\s*<strong>(.*?)</strong>', page)
+    assert found is not None
+    return found[1], found[2]
+
+
+def test_a_page_is_never_green_where_nothing_bound(command: Any, tmp_path: Path) -> None:
+    page = page_of(command, tmp_path, log_of(0.75, 0.25), *EXEMPT, "--horizon", "40")
+    assert badge(page) == ("care", "! Exempt: nothing was bound")
+    body = page.split("</style>")[1]
+    assert "is-good" not in body
+    assert '<circle class="fair" cx="13"' in body  # the legend's, and no other
+    assert body.count('class="fair"') == 1
+    assert body.count('<circle class="exempt"') == 2 + 1
+    assert body.count('<span class="is-exempt">exempt</span>') == 2
+    assert "gap 0.5 between group b and group a where at most 0.1 is asked; exempt: " in body
+
+
+def test_a_page_counts_exempt_windows_beside_fair_ones(command: Any, tmp_path: Path) -> None:
+    alone = '{"group": "group a", "accepted": 1}\n' * 80
+    page = page_of(command, tmp_path, log_of(0.5, 0.5) + alone, *IMPACT, "--horizon", "80")
+    assert badge(page) == ("good", "✓ Held")
+    assert "held at the end of 1 of 2 windows. 1 window was exempt: the property bound" in page
+
+
+@pytest.mark.parametrize("groups", [2, 5, 14])
+def test_tables_of_a_page_do_not_widen_with_the_groups(
+    command: Any, tmp_path: Path, groups: int
+) -> None:
+    rates = [0.2 + 0.6 * g / groups for g in range(groups)]
+    lines = log_of(*rates).replace('"accepted"', '"proposed": 1, "accepted"')
+    page = page_of(command, tmp_path, lines, *IMPACT, "--horizon", 20 * groups)
+    widths = [row.count("<th") for row in re.findall(r"<thead><tr>.*?</tr></thead>", page)]
+    assert max(widths) <= 13
+    assert "impact ratio 0.25" in page or "impact ratio 0" in page
+    pairs = re.findall(r'<table id="widest-pairs">.*?</table>', page, re.DOTALL)
+    assert len(pairs) == (groups > 2)
+    if groups == 14:
+        assert pairs[0].count("<tr>") == 1 + 8
+        assert "And 83 more pairs: " in page
+
+
+def test_a_page_shows_a_ratio_for_disparate_impact(command: Any, tmp_path: Path) -> None:
+    page = page_of(command, tmp_path, log_of(0.9, 0.25), *IMPACT)
+    body = page.split("</style>")[1]
+    assert "impact ratio 0.2778 of group b to group a where at least 0.8 is asked" in body
+    assert "allowed: 0.8 to 1" in body
+    assert "0.7222" not in body
+
+
+def test_a_page_does_not_promise_what_cannot_bind(command: Any, tmp_path: Path) -> None:
+    even = fs.InputModel.agnostic({"group a": 0.5, "group b": 0.5})
+    prop = fs.DemographicParity("0.1", min_support=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.VacuousWarning)
+        fs.synthesize(prop, even, horizon=8).save(tmp_path / "p.shield")
+    lines = log_of(0.5, 0.5, people=4).replace('"accepted": 1', '"proposed": 1, "accepted": 1')
+    lines = lines.replace('"accepted": 0', '"proposed": 0, "accepted": 0')
+    page = page_of(command, tmp_path, lines, "--policy", tmp_path / "p.shield")
+    assert "Nothing is promised: the property can never bind" in page
+    assert "Guaranteed on every sequence" not in page

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from fairshield.cli.audit_log import Found
@@ -11,7 +9,7 @@ from fairshield.cli.output import number_of, positions, print_facts, print_table
 from fairshield.counts import Counts, Group
 from fairshield.plots import sparkline, tenths
 from fairshield.runtime.report import AuditReport, Window
-from fairshield.spec import Finding
+from fairshield.spec import Finding, tally
 
 _SHOWN = 10
 """Violations and periods listed; ``--json`` has all, and every window."""
@@ -223,18 +221,12 @@ def _print_pairs(found: Found, window: Window) -> None:
     ]
     print_table(["", "accepted", "accepted", pairs[0].measure, ""], rows)
     if len(pairs) > _PAIRS:
-        click.echo(f"... and {_rest(pairs[_PAIRS:])}")
+        rest = [finding.verdict for finding in pairs[_PAIRS:]]
+        click.echo(f"... and {number_of(len(rest), 'more pair')}: {tally(rest)}")
 
 
 def _pair_row(counts: Counts, finding: Finding) -> list[str]:
     return [*_counters(counts, finding), finding.shown]
-
-
-def _rest(pairs: Sequence[Finding]) -> str:
-    """How many there are of each verdict."""
-    said = [finding.verdict for finding in pairs]
-    kinds = [f"{said.count(kind):,} {kind}" for kind in _SAID if kind in said]
-    return f"{number_of(len(pairs), 'more pair')}: {', '.join(kinds)}"
 
 
 def _print_periods(report: AuditReport, complete: list[Window]) -> None:

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from fairshield.counts import GroupCount
 from fairshield.dossier.content import Dossier, Floats, Ints
 from fairshield.plots import signed_gap
-from fairshield.spec import BoundedRates, DifferenceOfRates, DisparateImpact, Property, ShareParity
+from fairshield.spec import (
+    BoundedRates,
+    DifferenceOfRates,
+    DisparateImpact,
+    Property,
+    ShareParity,
+    Verdict,
+)
 
 WIDTH, HEIGHT = 960, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 26, 12, 34
@@ -43,31 +50,44 @@ class Series:
 def running(dossier: Dossier) -> Series:
     """What the property bounds, after every decision."""
     prop, counters = dossier.prop, dossier.counters
+    of_any = "" if len(dossier.groups) == 2 else " of any two groups"
     if isinstance(prop, BoundedRates):
-        lines = tuple(
-            (str(group), _rate(counters[:, 2 * i : 2 * i + 2]))
-            for i, group in enumerate(dossier.groups)
-        )
+        lines = _rates(dossier)
         return Series(lines, float(prop.lower), float(prop.upper), "share accepted")
+    counts = [GroupCount(*counters.T[i : i + 2]) for i in range(0, counters.shape[1], 2)]
+    if isinstance(prop, DisparateImpact) and prop.two_sided:
+        two = np.sum([count.seen > 0 for count in counts], axis=0) >= 2
+        ratio = np.where(two, 1.0 - prop.measured_bias_array(*counts), np.nan)
+        axis = f"impact ratio, the lower rate to the higher{of_any}"
+        return Series((("impact ratio", ratio),), float(prop.bound), 1.0, axis)
     if _has_sign(prop) and len(dossier.groups) == 2:
         a, b = (str(group) for group in dossier.groups)
         gap = signed_gap(prop, counters)
         gap = np.where(counters[:, [0, 2]].min(axis=1) > 0, gap, np.nan)
         return Series((("bias", gap),), -prop.limit, prop.limit, _gap_axis(prop, a, b))
-    counts = (GroupCount(*counters.T[i : i + 2]) for i in range(0, counters.shape[1], 2))
-    of_any = "" if len(dossier.groups) == 2 else ", the largest of any two groups"
-    return Series((("bias", prop.bias_array(*counts)),), 0.0, prop.limit, f"bias{of_any}")
+    name = dossier.prop.finding(dossier.start).measure
+    axis = f"{name}, the largest{of_any}" if of_any else name
+    return Series(((name, prop.measured_bias_array(*counts)),), 0.0, prop.limit, axis)
+
+
+def _rates(dossier: Dossier) -> tuple[tuple[str, Floats], ...]:
+    """Each group's share of people accepted; of more groups than colours, lowest and highest."""
+    rates = [_rate(dossier.counters[:, 2 * i : 2 * i + 2]) for i in range(len(dossier.groups))]
+    if len(rates) <= COLOURS:
+        return tuple(zip(map(str, dossier.groups), rates, strict=True))
+    # A group of which nobody was seen is neither.
+    low, high = np.fmin.reduce(rates), np.fmax.reduce(rates)
+    return ("lowest of any group", low), ("highest of any group", high)
 
 
 def _has_sign(prop: Property) -> bool:
-    two_sided = isinstance(prop, DisparateImpact) and prop.two_sided
-    return two_sided or isinstance(prop, DifferenceOfRates | ShareParity)
+    return isinstance(prop, DifferenceOfRates | ShareParity)
 
 
 def _gap_axis(prop: Property, a: str, b: str) -> str:
     if isinstance(prop, DifferenceOfRates):
         return f"rate of {a} minus rate of {b}"
-    return f"bias (positive: {a} ahead)"
+    return f"gap in people accepted, to those accepted of the two (positive: {a} ahead)"
 
 
 def _rate(counts: Ints) -> Floats:
@@ -167,8 +187,8 @@ def _extent(dossier: Dossier, series: Series) -> tuple[float, float]:
     ways = [values[_settled(dossier)] for _, values in series.lines]
     found = np.concatenate([*at_ends, *ways, np.zeros(1)])
     found = found[np.isfinite(found)]
-    if isinstance(dossier.prop, BoundedRates):
-        return 0.0, 1.0
+    if isinstance(dossier.prop, BoundedRates) or series.low > 0:
+        return 0.0, 1.0  # shares, and ratios of them
     far = max(3 * reach, float(np.quantile(np.abs(found), 0.98)) * 1.1)
     for values in at_ends:
         finite = values[np.isfinite(values)]
@@ -228,9 +248,8 @@ def _extremes(values: Floats, column: Ints) -> Ints:
 def _ends(
     dossier: Dossier, series: Series, low: float, high: float, at_x: _Scale, at_y: _Scale
 ) -> list[str]:
-    """A dot for a fair end, a cross for an unfair one, which is drawn last."""
-    fair: dict[tuple[str, str], None] = {}
-    unfair: dict[tuple[str, str], None] = {}
+    """A dot for a fair end, a ring for an exempt one, a cross for an unfair one, drawn last."""
+    marks: dict[Verdict, dict[tuple[str, str], None]] = {"exempt": {}, "fair": {}, "unfair": {}}
     for window, end in zip(dossier.report.windows, dossier.ends, strict=True):
         if not window.complete:
             continue
@@ -239,11 +258,16 @@ def _ends(
             if math.isnan(value):
                 value = 0.0
             y = at_y(min(max(value, low), high))
-            marks = fair if window.holds else unfair
-            marks[f"{at_x(int(end)):.1f}", f"{y:.1f}"] = None
+            marks[window.finding.verdict][f"{at_x(int(end)):.1f}", f"{y:.1f}"] = None
     radius = 4 if len(dossier.ends) <= 40 else 2.6 if len(dossier.ends) <= 300 else 1.8
-    dots = [f'<circle class="fair" cx="{x}" cy="{y}" r="{radius}"/>' for x, y in fair]
-    crosses = [f'<path class="unfair" d="M{x} {y}m-5-5l10 10m0-10l-10 10"/>' for x, y in unfair]
+    dots = [
+        f'<circle class="{kind}" cx="{x}" cy="{y}" r="{radius}"/>'
+        for kind in ("exempt", "fair")
+        for x, y in marks[kind]
+    ]
+    crosses = [
+        f'<path class="unfair" d="M{x} {y}m-5-5l10 10m0-10l-10 10"/>' for x, y in marks["unfair"]
+    ]
     return dots + crosses
 
 

@@ -145,7 +145,12 @@ class Dossier:
     @property
     def unfair(self) -> list[int]:
         """Numbers of the windows in which the property was violated, at the end or before."""
-        return sorted({violation.window for violation in self.report.violations})
+        return [i for i, w in enumerate(self.report.windows) if w.verdict == "unfair"]
+
+    @property
+    def exempt(self) -> list[int]:
+        """Numbers of the windows in which the property had to hold and bound nothing."""
+        return [i for i, w in enumerate(self.report.windows) if w.verdict == "exempt"]
 
     def paid_by_window(self) -> tuple[float, float | None] | None:
         """Mean cost of a complete window and its standard error; ``None`` if none is complete."""

@@ -17,6 +17,8 @@ from fairshield.inputs import InputSchedule
 from fairshield.long import LongPolicy
 from fairshield.periodic import PeriodicPolicy
 from fairshield.plots import tenths
+from fairshield.runtime.report import Window
+from fairshield.spec import tally
 
 MARK = '<meta name="generator" content="fairshield audit">'
 """What tells our pages from other files."""
@@ -24,6 +26,12 @@ _OPEN = 200
 """Overruled decisions up to which all are unfolded, and windows up to which their table is."""
 _NAMED = 12
 """Unfair windows that the verdict names, and violations that are not folded; tables have all."""
+
+
+_PAIRS = 8
+"""Pairs of groups that are shown, the widest."""
+_FEW = 3
+"""Groups up to which each has columns of its own for the counters before a decision."""
 
 
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -52,7 +60,11 @@ def _rendered(dossier: Dossier) -> str:
         bias_chart=charts.bias_chart(dossier) if dossier.report.decisions else "",
         within_chart=charts.within_chart(dossier),
         every_way=charts.draws_ways(dossier),
+        widest=_widest(dossier),
+        pairs=_pairs(dossier),
         bars=_bars(dossier),
+        few=len(dossier.groups) <= _FEW,
+        coloured=dossier.groups if _all_coloured(dossier) else ("all groups together",),
         tenths=_tenths(dossier),
         costs=_costs(dossier),
         by_window=_overruled_by_window(dossier),
@@ -65,7 +77,7 @@ def _rendered(dossier: Dossier) -> str:
         colours=charts.COLOURS,
         told=dossier.report.told or not dossier.report.decisions,
         names=words.listed(dossier.groups),
-        first=1 if dossier.noun == "period" else 0,
+        first=_first(dossier),
     )  # fmt: skip
 
 
@@ -134,30 +146,83 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
     """What was found about the property."""
     report, noun = dossier.report, dossier.noun
     complete, unfair = dossier.complete, dossier.unfair
+    judged = report.bound + report.exempt
+    some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
     if not report.decisions:
         return "plain", "Nothing to check", "The log has no decisions."
     if not report.holds:
-        # A checkpoint may be violated in a window that is not finished.
-        of = max(len(complete), len(unfair))
-        first = 1 if noun == "period" else 0
-        named = ", ".join(f"{i + first:,}" for i in unfair[:_NAMED])
+        named = ", ".join(f"{i + _first(dossier):,}" for i in unfair[:_NAMED])
         more = f" and {len(unfair) - _NAMED:,} more" if len(unfair) > _NAMED else ""
         return "bad", "Violated", (
-            f"{report.prop} did not hold in {len(unfair):,} of {of:,} {noun}{_s(of)}: number"
-            f"{_s(len(unfair))} {named}{more}."
-        )  # fmt: skip
-    if not complete and report.checked:
-        return "plain", "Not finished", (
-            f"{report.prop} held at every checkpoint so far; no {noun} has ended."
+            f"{report.prop} did not hold in {len(unfair):,} of {judged:,} {noun}{_s(judged)}: "
+            f"number{_s(len(unfair))} {named}{more}.{some_exempt}"
         )  # fmt: skip
     if not complete:
-        return "plain", "Not finished", (
-            f"No {noun} has ended, so {report.prop} did not have to hold yet (bias now "
-            f"{number(report.windows[-1].bias)})."
+        return "plain", "Not finished", _unfinished(dossier)
+    if report.verdict == "exempt":
+        where = f"any of the {judged:,} {noun}s" if judged > 1 else f"the {noun}"
+        return "care", "Exempt: nothing was bound", (
+            f"{report.prop} bound nothing in {where}. That is no finding of fairness: what was "
+            "measured is below, and nothing was asked of it."
         )  # fmt: skip
-    where = f"all {len(complete):,} {noun}s" if len(complete) > 1 else f"the {noun}"
     points = " and at every checkpoint" if dossier.checkpoints else ""
-    return "good", "Held", f"{report.prop} held at the end of {where}{points}."
+    where = f"all {judged:,} {noun}s" if judged > 1 else f"the {noun}"
+    if report.exempt:
+        where = f"{report.bound:,} of {judged:,} {noun}s"
+    return "good", "Held", f"{report.prop} held at the end of {where}{points}.{some_exempt}"
+
+
+def _exempt(dossier: Dossier) -> str:
+    """What is said of exempt windows beside others."""
+    n, noun = dossier.report.exempt, dossier.noun
+    was = "was" if n == 1 else "were"
+    return f"{n:,} {noun}{_s(n)} {was} exempt: the property bound nothing there."
+
+
+def _unfinished(dossier: Dossier) -> str:
+    report, noun = dossier.report, dossier.noun
+    if not report.checked:
+        return (
+            f"No {noun} has ended, so {report.prop} did not have to hold yet (now "
+            f"{report.windows[-1].finding})."
+        )
+    how = "bound nothing at the checkpoints so far"
+    if report.verdict == "fair":
+        how = "held at every checkpoint so far"
+    return f"{report.prop} {how}; no {noun} has ended."
+
+
+def _first(dossier: Dossier) -> int:
+    """What the first window is called: windows count from 0, periods from 1."""
+    return 1 if dossier.noun == "period" else 0
+
+
+def _widest(dossier: Dossier) -> str:
+    """The widest pair at the end of any window, in a sentence; empty if none has ended."""
+    window = dossier.report.widest
+    if window is None:
+        return ""
+    place = f" of {dossier.noun} {_place(dossier, window):,}" if len(dossier.complete) > 1 else ""
+    return f"At the end{place}: {window.finding}."
+
+
+def _place(dossier: Dossier, window: Window) -> int:
+    return dossier.report.windows.index(window) + _first(dossier)
+
+
+def _pairs(dossier: Dossier) -> dict[str, Any] | None:
+    """The widest pairs of the window that has the widest of all, where there are several pairs."""
+    window = dossier.report.widest
+    if window is None or len(dossier.groups) == 2:
+        return None
+    found = dossier.prop.findings(window.counts)
+    rest = [finding.verdict for finding in found[_PAIRS:]]
+    return {
+        "place": _place(dossier, window),
+        "counts": window.counts,
+        "shown": found[:_PAIRS],
+        "rest": f"{len(rest):,} more pair{_s(len(rest))}: {tally(rest)}." if rest else "",
+    }
 
 
 def _s(n: int) -> str:
@@ -168,15 +233,19 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
     """Pictures of who was overruled, where there is something to see."""
     if not dossier.overruled:
         return {}
-    first = 1 if dossier.noun == "period" else 0
+    by_window, by_position, names = dossier.by_window, dossier.by_position, dossier.groups
+    if not _all_coloured(dossier):
+        by_window, by_position = (n.sum(axis=1, keepdims=True) for n in (by_window, by_position))
+        names = ("all groups together",)
     return {
-        f"By {dossier.noun}": charts.bar_chart(
-            dossier.by_window, dossier.groups, dossier.noun, first
-        ),
-        f"By position in the {dossier.noun}": charts.bar_chart(
-            dossier.by_position, dossier.groups, "position", 1
-        ),
+        f"By {dossier.noun}": charts.bar_chart(by_window, names, dossier.noun, _first(dossier)),
+        f"By position in the {dossier.noun}": charts.bar_chart(by_position, names, "position", 1),
     }
+
+
+def _all_coloured(dossier: Dossier) -> bool:
+    """Whether each group has a colour of its own."""
+    return len(dossier.groups) <= charts.COLOURS
 
 
 def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:

@@ -23,6 +23,8 @@ from fairshield.spec import (
     DisparateImpact,
     Property,
     ShareParity,
+    can_bind,
+    tally,
 )
 
 Level = Literal["good", "care", "bad", "plain"]
@@ -147,6 +149,8 @@ def promise(dossier: Dossier) -> Promise:
         found = _periodic(dossier, policy)
     else:
         found = _best_effort(policy) if policy.risk else _window(policy)
+        if not can_bind(policy.prop, policy.start, policy.due):
+            found = _vacuous(policy)
     if policy.prop != dossier.prop:
         nothing = (
             f"What was checked on this page is {dossier.prop}. The policy was not made for it: "
@@ -210,6 +214,19 @@ def _window(policy: Policy) -> Promise:
     )  # fmt: skip
 
 
+def _vacuous(policy: Policy) -> Promise:
+    return Promise(
+        "care",
+        "Nothing is promised: the property can never bind",
+        (
+            f"In a window of {policy.horizon:,} decisions nobody can be treated so that "
+            f"{policy.prop} fails: it bounds nothing, whatever is decided.",
+        ),
+        (),
+        ("Fairness of any kind: no decision was ever at stake.", *_limits("window")),
+    )
+
+
 def _best_effort(policy: Policy) -> Promise:
     return Promise(
         "bad",
@@ -251,7 +268,7 @@ def _periodic(dossier: Dossier, policy: PeriodicPolicy) -> Promise:
     standing = dossier.standing
     if standing is not None and standing.broken_at is not None and level != "bad":
         level, title = "bad", "The condition of the guarantee was not met in this log"
-    told = () if standing is None else (_standing(standing),)
+    told = () if standing is None else (f"In this log {_standing(standing)}; {_ends(dossier)}.",)
     return Promise(level, title, (sentence, *told), conditions, _limits("period"))
 
 
@@ -272,10 +289,13 @@ def _standing(found: Guarantee) -> str:
         met = "no theorem applies"
     else:
         met = "every period met the condition so far"
-    return (
-        f"In this log {met}; {found.fair_ends:,} of {found.completed:,} periods ended fair, with a "
-        f"bias of at most {found.worst_bias:.4g}."
-    )
+    return met
+
+
+def _ends(dossier: Dossier) -> str:
+    """How the periods of the log ended."""
+    ends = [window.finding.verdict for window in dossier.report.windows if window.complete]
+    return f"of the ends of {len(ends):,} periods: {tally(ends)}" if ends else "no period has ended"
 
 
 def _limits(noun: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from fairshield.spec.corridors import Corridor as Corridor
 from fairshield.spec.finding import Finding as Finding
 from fairshield.spec.finding import Measured as Measured
 from fairshield.spec.finding import Verdict as Verdict
+from fairshield.spec.finding import tally as tally
 from fairshield.spec.finding import worst as worst
 from fairshield.spec.linear import LinearProperty as LinearProperty
 from fairshield.spec.properties import BoundedRates as BoundedRates

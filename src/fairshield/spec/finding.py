@@ -23,6 +23,16 @@ def worst(verdicts: Collection[Verdict]) -> Verdict | None:
     return min(verdicts, key=_VERDICTS.index, default=None)
 
 
+def tally(verdicts: Collection[Verdict]) -> str:
+    """How many there are of each, in words.
+
+    >>> tally(["fair", "unfair", "fair"])
+    '1 unfair, 2 fair'
+    """
+    found = list(verdicts)
+    return ", ".join(f"{found.count(kind):,} {kind}" for kind in _VERDICTS if kind in found)
+
+
 class Measured(NamedTuple):
     """What a property reads off a pair's counters.
 
