@@ -1,0 +1,221 @@
+"""Of whom the outcome is known, and whether that can tell how people were treated.
+
+A property that counts people by their outcome needs the outcome of the rejected as well.  Where it
+is known of the accepted alone, everybody who counts was accepted and every rate is 1, however
+unfair the decisions were.  Readers of outcomes count them here, by group and by decision;
+:attr:`Coverage.doubt` says in one place when the rates are not to be believed:
+
+1. Somebody was rejected, and of nobody rejected is the outcome known; or the same of the accepted.
+2. In a group, the known shares of the accepted and of the rejected differ by more than a tenth, and
+   by more than three standard errors.
+3. All known outcomes of the rejected are the same, as if they had been filled in.  So they are
+   when five with the other outcome were to be expected even if it were ten times rarer among the
+   rejected than among the accepted.
+
+The first and the last are asked of all people together and of every group.  The second is not
+asked of all together: groups may be known of in different measure, which changes no group's rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import Group
+
+PAGE = "docs/late-outcomes.md"
+"""The page of the documentation that says what to do instead."""
+_APART, _ERRORS = 10, 3
+_RARER, _EXPECTED = 10, 5
+
+
+class Known(NamedTuple):
+    """People, those with a known outcome, and those of them with outcome 1."""
+
+    people: int = 0
+    known: int = 0
+    positive: int = 0
+
+    def plus(self, other: Known) -> Known:
+        """Both together."""
+        return Known._make(a + b for a, b in zip(self, other, strict=True))
+
+    def having(self, outcome: bool) -> int:
+        """Those known to have this outcome."""
+        return self.positive if outcome else self.known - self.positive
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Known outcomes by group, of the accepted and of the rejected.
+
+    ``relevant`` is the outcome of the people whom the property counts.
+    """
+
+    relevant: bool
+    accepted: Mapping[Group, Known]
+    rejected: Mapping[Group, Known]
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the rates cannot be believed, in a sentence; ``None`` if nothing speaks against them.
+
+        >>> told = OutcomeTally()
+        >>> for group, accepted, outcome in [("a", True, True), ("b", False, None)]:
+        ...     told.add(group, accepted, outcome)
+        >>> print(told.coverage(relevant=True).doubt)
+        the outcome of nobody rejected is known (0 of 1; of those accepted 1 of 1), so all who \
+count were accepted, whatever was decided (docs/late-outcomes.md)
+        """
+        for where, accepted, rejected in self._parts():
+            doubt = _nobody(where, accepted, rejected)
+            doubt = doubt or _filled_in(where, accepted, rejected, self.relevant)
+            if where and not doubt:
+                doubt = _uneven(where, accepted, rejected)
+            if doubt:
+                return f"{doubt} ({PAGE})"
+        return None
+
+    @property
+    def unknown(self) -> int:
+        """People whose outcome is not known."""
+        return sum(k.people - k.known for k in (*self.accepted.values(), *self.rejected.values()))
+
+    def _parts(self) -> Iterator[tuple[str, Known, Known]]:
+        """Everybody, and the groups."""
+        yield "", _together(self.accepted.values()), _together(self.rejected.values())
+        for group, accepted in self.accepted.items():
+            yield f" in group {group}", accepted, self.rejected[group]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data: a row of each group and decision."""
+        decided = ((True, self.accepted), (False, self.rejected))
+        return {
+            "doubt": self.doubt,
+            "groups": [
+                {"group": group, "accepted": y, **known._asdict()}
+                for y, groups in decided
+                for group, known in groups.items()
+            ],
+        }
+
+
+class OutcomeTally:
+    """Counts outcomes as they become known, and those that are still awaited."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Group, list[int]] = {}
+
+    def add(self, group: Group, accepted: bool, outcome: bool | None) -> None:
+        """Count somebody who was decided, whose outcome is known or not (``None``)."""
+        self.expect(group, accepted)
+        if outcome is not None:
+            self.know(group, accepted, outcome)
+
+    def expect(self, group: Group, accepted: bool) -> None:
+        """Count somebody whose outcome may become known later."""
+        self._of(group)[3 * accepted] += 1
+
+    def know(self, group: Group, accepted: bool, outcome: bool) -> None:
+        """Count somebody whose outcome became known."""
+        counts = self._of(group)
+        counts[3 * accepted + 1] += 1
+        counts[3 * accepted + 2] += outcome
+
+    def know_many(
+        self, names: Iterable[Group], g: NDArray[Any], y: NDArray[np.bool_], z: NDArray[np.bool_]
+    ) -> None:
+        """:meth:`know` for arrays; groups are numbers."""
+        for i, group in enumerate(names):
+            here = g == i
+            if not here.any():
+                continue
+            counts = self._of(group)
+            for accepted in (False, True):
+                of = here & (y == accepted)
+                counts[3 * accepted + 1] += int(of.sum())
+                counts[3 * accepted + 2] += int((of & z).sum())
+
+    def coverage(self, *, relevant: bool) -> Coverage:
+        """What is known; people who were never expected are those whose outcome is known."""
+        found: tuple[dict[Group, Known], dict[Group, Known]] = ({}, {})
+        for group, counts in self._counts.items():
+            for accepted in (False, True):
+                people, known, positive = counts[3 * accepted : 3 * accepted + 3]
+                found[accepted][group] = Known(max(people, known), known, positive)
+        return Coverage(relevant, found[True], found[False])
+
+    def _of(self, group: Group) -> list[int]:
+        counts = self._counts.get(group)
+        if counts is None:
+            counts = self._counts[group] = [0] * 6
+        return counts
+
+    def state(self) -> list[list[Any]]:
+        """JSON-able data; :meth:`resume` takes it."""
+        return [[group, *counts] for group, counts in self._counts.items()]
+
+    def resume(self, data: Iterable[list[Any]]) -> None:
+        """Go on from what :meth:`state` returned."""
+        self._counts = {group: [int(n) for n in counts] for group, *counts in data}
+
+
+# The three rules ----------------------------------------------------------------------------
+
+
+def _together(parts: Iterable[Known]) -> Known:
+    total = Known()
+    for part in parts:
+        total = total.plus(part)
+    return total
+
+
+def _nobody(where: str, accepted: Known, rejected: Known) -> str | None:
+    for word, other, one, rest in (
+        ("rejected", "accepted", rejected, accepted),
+        ("accepted", "rejected", accepted, rejected),
+    ):
+        if one.people and not one.known:
+            told = f"; of those {other} {rest.known:,} of {rest.people:,}" if rest.people else ""
+            return (
+                f"the outcome of nobody {word}{where} is known (0 of {one.people:,}{told}), so all "
+                f"who count were {other}, whatever was decided"
+            )
+    return None
+
+
+def _uneven(where: str, accepted: Known, rejected: Known) -> str | None:
+    n, m = accepted.people, rejected.people
+    apart = abs(accepted.known * m - rejected.known * n)
+    known, both = accepted.known + rejected.known, n + m
+    spread = _ERRORS**2 * known * (both - known) * n * m
+    if _APART * apart <= n * m or apart**2 * both <= spread:
+        return None
+    return (
+        f"the outcomes of {accepted.known:,} of {n:,} people accepted{where} are known, and of "
+        f"{rejected.known:,} of {m:,} rejected: the rates are not those of everybody decided"
+    )
+
+
+def _filled_in(where: str, accepted: Known, rejected: Known, relevant: bool) -> str | None:
+    for same in (False, True):
+        others = accepted.having(not same)
+        if not others or rejected.having(not same) or not rejected.known:
+            continue
+        if rejected.known * others < _RARER * _EXPECTED * accepted.known:
+            continue
+        so = (
+            "everybody rejected counts"
+            if same == relevant
+            else "nobody rejected counts, and every rate is 1, whatever was decided"
+        )
+        return (
+            f"all {rejected.known:,} people rejected{where} have outcome {int(same)}, and "
+            f"{others:,} of {accepted.known:,} accepted have {int(not same)}: {so}; outcomes that "
+            "were filled in where nobody knows them look like this"
+        )
+    return None
