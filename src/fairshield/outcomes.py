@@ -143,11 +143,14 @@ class OutcomeTally:
     def coverage(self, *, relevant: bool) -> Coverage:
         """What is known; people who were never expected are those whose outcome is known."""
         found: tuple[dict[Group, Known], dict[Group, Known]] = ({}, {})
-        for group, counts in self._counts.items():
+        for group, counts in self._rows():
             for accepted in (False, True):
                 people, known, positive = counts[3 * accepted : 3 * accepted + 3]
                 found[accepted][group] = Known(max(people, known), known, positive)
         return Coverage(relevant, found[True], found[False])
+
+    def _rows(self) -> list[tuple[Group, list[int]]]:
+        return sorted(self._counts.items(), key=lambda row: str(row[0]))
 
     def _of(self, group: Group) -> list[int]:
         counts = self._counts.get(group)
@@ -157,7 +160,7 @@ class OutcomeTally:
 
     def state(self) -> list[list[Any]]:
         """JSON-able data; :meth:`resume` takes it."""
-        return [[group, *counts] for group, counts in self._counts.items()]
+        return [[group, *counts] for group, counts in self._rows()]
 
     def resume(self, data: Iterable[list[Any]]) -> None:
         """Go on from what :meth:`state` returned."""

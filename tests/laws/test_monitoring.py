@@ -23,6 +23,7 @@ from strategies import (
     run,
     schedules,
     starts,
+    symmetric_properties,
 )
 
 import fairshield as fs
@@ -132,6 +133,60 @@ def test_a_monitor_that_is_stopped_and_resumed_says_the_same(
     watched(second, stream[cut:])
     assert second.state == whole.state
     assert second.report().to_dict() == whole.report().to_dict()
+
+
+@given(symmetric_properties, settings_of(), streams)
+def test_every_window_is_fair_unfair_or_exempt(
+    prop: fs.Property, given_: dict[str, Any], stream: list[Seen]
+) -> None:
+    watching = fs.Monitor(prop, **{**given_, "keep": 1000})
+    watched(watching, stream)
+    watching.end()
+    report = watching.report()
+    said = [prop.verdict(w.counts) if len(w.counts) > 1 else "exempt" for w in report.recent]
+    assert said == [w.verdict for w in report.recent]
+    assert (report.unfair, report.exempt) == (said.count("unfair"), said.count("exempt"))
+    for window in report.recent:
+        shown = prop.measured_bias_of(window.counts) if len(window.counts) > 1 else 0.0
+        assert window.measured == pytest.approx(shown)
+    if said:
+        some = "unfair" if "unfair" in said else "fair" if "fair" in said else "exempt"
+        assert report.verdict == some
+        assert not report.quiet or (some == "fair" and not report.alarms and not report.doubt)
+    else:
+        assert not report.quiet
+
+
+@given(symmetric_properties, settings_of(), streams)
+def test_states_saved_before_exempt_windows_were_counted_go_on(
+    prop: fs.Property, given_: dict[str, Any], stream: list[Seen]
+) -> None:
+    whole = fs.Monitor(prop, **{**given_, "keep": 1000})
+    watched(whole, stream)
+    saved = json.loads(json.dumps(whole.state))
+    del saved["outcomes"], saved["tally"]["exempt"], saved["tally"]["worst_measured"]
+    for window in saved["tally"]["recent"]:
+        del window["measured"], window["exempt"]
+    before = whole.report()
+    report = fs.Monitor(prop, **{**given_, "keep": 1000}, state=saved).report()
+    assert report.recent == before.recent
+    assert (report.exempt, report.verdict) == (before.exempt, before.verdict)
+    assert report.worst_measured == pytest.approx(before.worst_measured)
+
+
+@given(labelled_properties, streams)
+def test_how_groups_are_called_does_not_matter(prop: fs.Property, stream: list[Seen]) -> None:
+    other = dict(zip(GROUPS, reversed(GROUPS), strict=True))
+    found = []
+    for names in (dict(zip(GROUPS, GROUPS, strict=True)), other):
+        watching = fs.Monitor(prop, groups=[names[g] for g in GROUPS])
+        for (group, _, _, outcome), accepted in stream:
+            watching.expect(names[group], accepted=accepted)
+            if accepted:
+                watching.observe(names[group], accepted=accepted, outcome=outcome)
+        found.append(watching.report().doubt)
+    assert found[0] == found[1]
+    assert (found[0] is not None) == any(not s.accepted for s in stream)
 
 
 @given(properties, st.sampled_from(["horizon", "period"]), st.integers(1, 9), streams, starts())

@@ -57,7 +57,8 @@ def test_nothing_is_concluded_about_small_groups() -> None:
     monitor = fs.Monitor(fs.DemographicParity("0.01"), min_group_size=500)
     monitor.observe_many(["a"] * 5000 + ["b"] * 499, [1] * 5000 + [0] * 499)
     report = monitor.report()
-    assert report.quiet
+    assert not report.alarms
+    assert not report.quiet  # as it stands, it does not hold
     assert report.groups[1].rate is None
     assert report.pairs[0].bias is None
     assert "rate of b    0 of 499: too few to say" in str(report)
@@ -341,6 +342,86 @@ def test_the_endless_window_is_judged_once_when_it_ends() -> None:
     assert monitor.end() == ()
     report = monitor.report()
     assert (report.windows, report.unfair, report.quiet) == (1, 1, False)
+
+
+def test_what_bound_nothing_is_not_called_fair() -> None:
+    monitor = fs.Monitor(fs.DemographicParity("0.1", min_support=30), horizon=80)
+    monitor.observe_many(["a"] * 60 + ["b"] * 20, [1] * 40 + [0] * 20 + [1] * 5 + [0] * 15)
+    report = monitor.report()
+    assert (report.verdict, report.windows, report.unfair, report.exempt) == ("exempt", 1, 0, 1)
+    assert not report.alarms
+    assert not report.quiet
+    (window,) = report.recent
+    assert (window.verdict, window.bias) == ("exempt", 0.0)
+    assert window.measured == report.worst_measured == pytest.approx(40 / 60 - 5 / 20)
+    told = str(report)
+    assert "exempt: demographic parity ≤ 1/10 for groups of at least 30 bound nothing" in told
+    assert "1 exempt, largest bias 0; a bias of 0.4167 was measured below support" in told
+    assert "fair:" not in told
+
+
+def test_one_window_that_bound_is_enough() -> None:
+    monitor = fs.Monitor(PARITY, horizon=4)
+    monitor.observe_many([*"aaaa", *"abab"], [1, 0, 1, 0, 1, 1, 1, 1])
+    report = monitor.report()
+    assert (report.verdict, report.windows, report.exempt, report.quiet) == ("fair", 2, 1, True)
+    assert "held in the 1 of 2 windows that it bound" in str(report)
+
+
+def test_a_shadow_counts_windows_that_bind_nothing() -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=4)
+    monitor = fs.Monitor(PARITY, shadow=policy)
+    monitor.observe_many([*"aaaa", *"abab"], [1, 0, 1, 0, 1, 1, 1, 1])
+    state = monitor.state
+    for known in (state, {**state, "shadow": {**state["shadow"], "exempt": 1}}):
+        shadow = fs.Monitor(PARITY, shadow=policy, state=known).report().shadow
+        assert shadow is not None
+        assert (shadow.windows, shadow.unfair, shadow.exempt) == (2, 0, 1)
+        assert "1 exempt" in str(shadow)
+    del state["shadow"]["exempt"]
+    assert fs.Monitor(PARITY, shadow=policy, state=state).report().shadow is not None
+
+
+def lender(rejected: bool | None) -> fs.Monitor:
+    """Equally good people, of whom more of b are accepted; outcomes of the accepted are known.
+
+    The rejected have ``rejected`` for an outcome, or none.
+    """
+    rng = np.random.default_rng(0)
+    groups = np.where(rng.random(1000) < 0.5, "a", "b")
+    good = rng.random(1000) < 0.7
+    accepted = rng.random(1000) < np.where(groups == "b", 0.6, 0.3)
+    monitor = fs.Monitor(fs.EqualOpportunity("0.1"))
+    monitor.expect_many(groups, accepted)
+    told = accepted if rejected is None else np.ones(1000, bool)
+    outcomes = np.where(accepted, good, bool(rejected))
+    monitor.observe_many(groups[told], accepted[told], outcomes=outcomes[told])
+    monitor.end()
+    return monitor
+
+
+@pytest.mark.parametrize(
+    ("rejected", "words"),
+    [(None, "of nobody rejected is known"), (False, "nobody rejected counts")],
+)
+def test_outcomes_of_the_accepted_alone_are_not_called_fair(
+    rejected: bool | None, words: str
+) -> None:
+    monitor = lender(rejected)
+    report = monitor.report()
+    assert not report.alarms  # every rate is 1
+    assert not report.quiet
+    assert report.doubt is not None
+    assert words in report.doubt
+    assert "inconclusive" in str(report)
+    assert report.to_dict()["outcomes"]["doubt"] == report.doubt
+    again = fs.Monitor(fs.EqualOpportunity("0.1"), state=monitor.state)
+    assert again.report().doubt == report.doubt
+
+
+def test_somebody_expected_is_of_a_group_that_was_named() -> None:
+    with pytest.raises(fs.UnknownGroupError):
+        fs.Monitor(fs.EqualOpportunity("0.1"), groups="ab").expect("c", accepted=True)
 
 
 def test_an_unfinished_window_does_not_have_to_be_fair() -> None:

@@ -21,7 +21,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.options import names as read_names
-from fairshield.cli.output import number_of, print_facts, print_json, printable
+from fairshield.cli.output import INCONCLUSIVE, number_of, print_facts, print_json, printable
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
@@ -109,10 +109,13 @@ def monitor(
     """Watch decisions without changing them.
 
     Exit 1 on an alarm: a window or period that ended unfair, a bias beyond chance, requests that
-    contradict the input model. LOG (- for standard input) has the fields group, accepted and, if
-    the property counts by outcome, outcome; proposed (by default what was accepted) and cost tell
-    what was asked. Records that still wait for their outcome are left out, and counted. Without
-    --horizon or --period the log is one window, which is judged at its end.
+    contradict the input model. Exit 3 if nothing can be concluded: no window is over, the property
+    bound none, or the outcomes at hand cannot tell. LOG (- for standard input) has the fields
+    group, accepted and, if the property counts by outcome, outcome; proposed (by default what was
+    accepted) and cost tell what was asked. Records without an outcome are left out, and counted: if
+    they are mostly of rejected people, as where only accepted people show what they are worth,
+    nothing can be concluded. Without --horizon or --period the log is one window, which is judged
+    at its end.
     """
     chosen = given(words)
     policy = None if shadow is None else load_policy(shadow)
@@ -136,7 +139,8 @@ def monitor(
     )
     with open_lines(log) as lines, blamed_on(log):
         records = renamed(read_records(lines, format or format_of(log)), columns)
-        waiting = _watch(watching, records, groups or ())
+        _watch(watching, records, groups or ())
+        waiting = 0 if watching.coverage is None else watching.coverage.unknown
         _check_counted(watching, waiting)
     watching.end()
     report, saving = watching.report(), _saving(watching)
@@ -145,7 +149,7 @@ def monitor(
         print_json(report.to_dict() | more)
     else:
         _print(report, waiting, saving)
-    ctx.exit(0 if report.quiet else 1)
+    ctx.exit(1 if report.alarms else 0 if report.quiet else INCONCLUSIVE)
 
 
 def _groups(
@@ -160,18 +164,20 @@ def _groups(
     return None if start is None else tuple(start)
 
 
-def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...]) -> int:
-    """Observe every record; how many still wait for their outcome."""
-    waiting, labelled = 0, monitor.prop.relevant_outcome is not None
+def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...]) -> None:
+    """Observe every record whose outcome is known, or not needed."""
+    labelled = monitor.prop.relevant_outcome is not None
     for record in records:
         unknown = record.missing("outcome")
-        if labelled and unknown:
-            waiting += 1
-            continue
         try:
+            group, accepted = declared(record.group(), groups), record.flag("accepted")
+            if labelled:
+                monitor.expect(group, accepted=accepted)
+                if unknown:
+                    continue
             monitor.observe(
-                declared(record.group(), groups),
-                accepted=record.flag("accepted"),
+                group,
+                accepted=accepted,
                 proposed=None if record.missing("proposed") else record.flag("proposed"),
                 cost=record.cost(),
                 outcome=None if unknown else record.flag("outcome"),
@@ -180,7 +186,6 @@ def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...
             told = str(error)
             line = f"line {record.line}"
             raise InvalidValueError(told if told.startswith(line) else f"{line}: {told}") from None
-    return waiting
 
 
 def _check_counted(monitor: Monitor, waiting: int) -> None:
@@ -207,8 +212,6 @@ def _saving(monitor: Monitor) -> Saving | None:
 
 def _print(report: MonitorReport, waiting: int, saving: Saving | None) -> None:
     facts = report.facts()
-    if not report.decided:
-        facts.insert(0, ("verdict", "nothing to check: the log has no decisions"))
     if waiting:
         facts.append(("left out", f"{number_of(waiting, 'decision')} without an outcome"))
     if saving is not None:

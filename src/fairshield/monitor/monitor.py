@@ -32,9 +32,10 @@ from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
 from fairshield.monitor.settings import check_numbers, check_order, names_of
 from fairshield.monitor.shadow import Shadow
 from fairshield.monitor.tally import MonitorTally
+from fairshield.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.records import Flag, as_cost, as_flag
 from fairshield.runtime.audit import agreed
-from fairshield.spec import Property
+from fairshield.spec import Property, Verdict
 from fairshield.stream import AnyPolicy
 from fairshield.synthesis import synthesize
 
@@ -138,6 +139,7 @@ class Monitor:
         self._index = {group: i for i, group in enumerate(self._tally.groups)}
         self._watch = None if inputs is None else Watch(inputs, self._size, 1.0 - self.confidence)
         self._needs_outcome = prop.relevant_outcome is not None
+        self._told = OutcomeTally()
         self._decided, self._cost_paid = 0, 0.0
         self._violations: deque[Alarm] = deque(maxlen=self.keep)
         self._lasting: list[Alarm] = []
@@ -184,6 +186,8 @@ class Monitor:
             decision = self._shadow.decide(
                 group, accepted=accepted, proposed=proposed, cost=cost, outcome=outcome
             )
+        if self._needs_outcome and outcome is not None:
+            self._told.know(tally.groups[g], accepted, outcome)
         if not self._needs_outcome or outcome == self.prop.relevant_outcome:
             tally.seen[g] += 1
             tally.accepted[g] += accepted
@@ -225,6 +229,23 @@ class Monitor:
             told = None if z is None else z[some]
             alarms += self._observed(g[some], y[some], r[some], price[some], told)
         return tuple(alarms)
+
+    def expect(self, group: Group, *, accepted: Flag) -> None:
+        """Say that somebody was decided whose outcome is not known yet, or never will be.
+
+        Where people count by their outcome, tell everybody as they are decided; :meth:`observe`
+        them once their outcome is known.  From whom is left the report concludes whether the
+        outcomes at hand can tell anything, see :attr:`MonitorReport.doubt`.
+        """
+        if self._closed and group not in self._index:
+            raise unknown_group(group, tuple(self._index))
+        self._told.expect(group_name(group), as_flag(accepted))
+
+    def expect_many(self, groups: ArrayLike, accepted: ArrayLike) -> None:
+        """:meth:`expect` for arrays and columns."""
+        who = column(groups, "groups").tolist()
+        for group, y in zip(who, flags(accepted, "accepted", len(who)).tolist(), strict=True):
+            self.expect(group, accepted=y)
 
     def end(self) -> tuple[Alarm, ...]:
         """Judge the endless window, because no decision follows; returns the alarm, if any.
@@ -272,8 +293,9 @@ class Monitor:
             self._shadow.decide_many(g, y, r, price, z)
         tally, first, n_groups = self._tally, self._decided, len(self._tally.groups)
         counts = np.ones(len(g), np.bool_)
-        if self._needs_outcome:
+        if self._needs_outcome and z is not None:
             counts = np.asarray(z == self.prop.relevant_outcome)
+            self._told.know_many(tally.groups, g, y, z)
         seen = _running(g, counts, tally.seen)
         accepted = _running(g, counts & y, tally.accepted)
         overruled = y != r
@@ -428,6 +450,12 @@ class Monitor:
         return None if self._shadow is None else self._shadow.policy
 
     @property
+    def coverage(self) -> Coverage | None:
+        """Known outcomes by group and decision; ``None`` if the property counts everybody."""
+        relevant = self.prop.relevant_outcome
+        return None if relevant is None else self._told.coverage(relevant=relevant)
+
+    @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in order; of those about windows the last ``keep``."""
         return tuple(sorted((*self._violations, *self._lasting), key=_order))
@@ -435,7 +463,7 @@ class Monitor:
     def report(self) -> MonitorReport:
         """Where the stream stands."""
         tally, watch = self._tally, self._watch
-        holds, bias = tally.verdict()
+        now, bias, measured = tally.verdict()
         alpha, n = 1.0 - self.confidence, len(tally.groups)
         return MonitorReport(
             prop=str(self.prop),
@@ -449,17 +477,30 @@ class Monitor:
             pairs=tuple(self._pair_report(i, j) for i, j in combinations(range(n), 2)),
             counts=tally.counts,
             bias=bias,
-            holds=holds,
+            measured=measured,
+            now=now,
             windows=tally.over,
             unfair=tally.unfair,
+            exempt=tally.exempt,
             worst_bias=tally.worst_bias,
+            worst_measured=tally.worst_measured,
+            verdict=self._verdict(now),
             unfair_share=rate_interval(tally.over, tally.unfair, alpha) if tally.over else None,
             recent=tuple(tally.recent),
             log_evidence=None if watch is None else watch.look(),
             contradicted_at=None if watch is None else watch.contradicted_at,
             shadow=None if self._shadow is None else self._shadow.report(tally.unfair_compared),
             alarms=self.alarms,
+            coverage=self.coverage,
         )
+
+    def _verdict(self, now: Verdict) -> Verdict:
+        tally = self._tally
+        if self._decided and not tally.over and self._size is None:
+            return now
+        if tally.unfair:
+            return "unfair"
+        return "fair" if tally.over > tally.exempt else "exempt"
 
     def _group_report(self, i: int) -> MonitoredGroup:
         tally = self._tally
@@ -512,6 +553,7 @@ class Monitor:
             "decided": self._decided,
             "cost_paid": self._cost_paid,
             "tally": self._tally.state(),
+            "outcomes": self._told.state(),
             "look_at": self._look_at,
             "biased": sorted(map(list, self._biased)),
             "violations": [alarm.to_dict() for alarm in self._violations],
@@ -551,6 +593,7 @@ class Monitor:
                 )
             self._decided, self._cost_paid = int(state["decided"]), float(state["cost_paid"])
             self._tally.resume(state["tally"])
+            self._told.resume(state.get("outcomes", ()))  # earlier versions counted none
             self._index = {group: i for i, group in enumerate(self._tally.groups)}
             self._look_at = int(state["look_at"])
             self._biased = {(int(i), int(j)) for i, j in state["biased"]}
@@ -578,7 +621,8 @@ class Monitor:
     def _no_outcome(self) -> InvalidValueError:
         return InvalidValueError(
             f"no outcome, and {self.prop} counts people by it: observe a decision once its outcome "
-            "is known (outcome=...)"
+            "is known (outcome=...), and tell those who wait for it, or never get one, with "
+            f"expect ({PAGE})"
         )
 
 

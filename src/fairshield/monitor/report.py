@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 from fairshield.counts import Counts, Group
 from fairshield.monitor.sequences import Interval
+from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
+from fairshield.spec import Verdict
 
 Kind = Literal["violation", "bias", "model"]
 KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
@@ -72,8 +74,9 @@ class Observation(NamedTuple):
 class MonitoredWindow:
     """A window or period that is over: its number from 0, and its counters at its end.
 
-    ``at`` is the number of decisions since the beginning; ``bias`` the largest between two groups;
-    ``holds`` whether the property held between all of them.
+    ``at`` is the number of decisions since the beginning; ``bias`` the largest between two groups
+    that have support, ``measured`` between any two; ``holds`` whether the property held between all
+    of them, ``exempt`` whether it bound none.
     """
 
     number: int
@@ -81,6 +84,13 @@ class MonitoredWindow:
     counts: Counts
     bias: float
     holds: bool
+    measured: float
+    exempt: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """What to say of it."""
+        return "exempt" if self.exempt else "fair" if self.holds else "unfair"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; :meth:`from_dict` is the inverse."""
@@ -90,14 +100,18 @@ class MonitoredWindow:
             "counts": plain_counts(self.counts),
             "bias": plain_number(self.bias),
             "holds": self.holds,
+            "measured": plain_number(self.measured),
+            "exempt": self.exempt,
         }
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> MonitoredWindow:
         """The window that :meth:`to_dict` described."""
         counts = Counts({group: (seen, accepted) for group, seen, accepted in data["counts"]})
-        bias = math.inf if data["bias"] is None else float(data["bias"])
-        return MonitoredWindow(data["number"], data["at"], counts, bias, data["holds"])
+        return MonitoredWindow(
+            data["number"], data["at"], counts, number_from(data["bias"]), data["holds"],
+            number_from(data["measured"]), data["exempt"],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +148,11 @@ class ShadowReport:
         Whom.
     changed
         Its decisions that differ from those that were made.
-    windows, unfair
-        Windows or periods that ended, and those that would have ended unfair.
+    windows, unfair, exempt
+        Windows or periods that ended, those that would have ended unfair, and those in which the
+        property would have bound nothing.
     unfair_without
-        Those of them that did, as things were decided.
+        Those of them that did end unfair, as things were decided.
     over
         Whether its policy is for a number of periods, and the last is over: later decisions are
         not in these totals.
@@ -152,6 +167,7 @@ class ShadowReport:
     unfair: int
     unfair_without: int
     over: bool = False
+    exempt: int = 0
 
     def __str__(self) -> str:
         share = self.overruled / self.decisions if self.decisions else 0.0
@@ -160,6 +176,7 @@ class ShadowReport:
             f"would have overruled {self.overruled:,} of {self.decisions:,} ({share:.2%}): {whom}; "
             f"cost {self.cost_paid:.6g}; unfair ends {self.unfair:,} instead of "
             f"{self.unfair_without:,} of {self.windows:,}"
+            + (f", {self.exempt:,} exempt" if self.exempt else "")
             + ("; its run is over, what came later is not in these totals" if self.over else "")
         )
 
@@ -182,10 +199,17 @@ class MonitorReport:
         Decisions since the beginning, proposals overruled, and what that cost.
     groups, pairs
         Rates and biases since the beginning.
-    counts, bias, holds
-        The window or period in progress: counters, largest bias, whether the property holds now.
-    windows, unfair, worst_bias
-        Windows or periods that are over, those that ended unfair, and the largest bias at an end.
+    counts, bias, measured, now
+        The window or period in progress: counters, largest bias of groups that have support and of
+        any two, and what is to be said of it now.
+    windows, unfair, exempt
+        Windows or periods that are over, those that ended unfair, and those in which the property
+        bound nothing.
+    worst_bias, worst_measured
+        The largest bias at an end, of groups that have support and of any two.
+    verdict
+        ``"unfair"`` if a window ended unfair; ``"fair"`` if none did and the property bound one at
+        least; else ``"exempt"``.  An endless window that is not over is taken as it stands.
     unfair_share
         How probable an unfair end was on average; ``None`` before the first end.
     recent
@@ -198,6 +222,8 @@ class MonitorReport:
         What a shield would have done.
     alarms
         In order.
+    coverage
+        Known outcomes of the accepted and of the rejected, where the property counts by outcome.
     """
 
     prop: str
@@ -211,21 +237,36 @@ class MonitorReport:
     pairs: tuple[MonitoredPair, ...]
     counts: Counts
     bias: float
-    holds: bool
+    measured: float
+    now: Verdict
     windows: int
     unfair: int
+    exempt: int
     worst_bias: float
+    worst_measured: float
+    verdict: Verdict
     unfair_share: Interval | None
     recent: tuple[MonitoredWindow, ...]
     log_evidence: float | None
     contradicted_at: int | None
     shadow: ShadowReport | None
     alarms: tuple[Alarm, ...]
+    coverage: Coverage | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the property holds in the window or period in progress."""
+        return self.now != "unfair"
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the outcomes at hand cannot tell whether people were treated alike; or ``None``."""
+        return None if self.coverage is None else self.coverage.doubt
 
     @property
     def quiet(self) -> bool:
-        """Whether there was no alarm."""
-        return not self.alarms
+        """Whether all is well: no alarm, something had to hold and did, and outcomes can tell."""
+        return not self.alarms and self.verdict == "fair" and self.doubt is None
 
     def __bool__(self) -> bool:
         return self.quiet
@@ -236,11 +277,12 @@ class MonitorReport:
     def facts(self) -> list[tuple[str, str]]:
         """Names and values, for people."""
         facts = [
+            ("verdict", self._verdict()),
             ("property", f"{self.prop}: a bias of {self.limit:.4g} is allowed"),
             ("decisions", f"{self.decided:,}{self._overruled()}"),
             *((f"rate of {g.group}", _rate(g)) for g in self.groups),
             *((f"bias {a}, {b}", _few(pair.bias)) for pair in self.pairs for a, b in [pair.groups]),
-            (f"{self.noun} now", f"bias {self.bias:.4g}, {'fair' if self.holds else 'UNFAIR'}"),
+            (f"{self.noun} now", self._now()),
         ]
         if self.unfair_share is not None:
             facts.append((f"{self.noun}s", self._windows(self.unfair_share)))
@@ -248,15 +290,48 @@ class MonitorReport:
             facts.append(("input model", self._model(self.log_evidence)))
         if self.shadow is not None:
             facts.append(("shield", str(self.shadow)))
+        if self.doubt is not None:
+            facts.append(("outcomes", self.doubt))
         return [*facts, ("alarms", self._alarms())]
+
+    def _verdict(self) -> str:
+        if not self.decided:
+            return "nothing to check: there are no decisions"
+        bound, one = self.windows - self.exempt, f"the {self.noun}"
+        ends = f"{self.windows:,} {self.noun}s"
+        if self.unfair:
+            where = one if self.windows == 1 else f"{self.unfair:,} of {ends}"
+            return f"UNFAIR: {self.prop} did not hold in {where}"
+        if self.doubt is not None:
+            return "inconclusive: the outcomes at hand cannot tell"
+        if not self.windows:
+            return self._unfinished()
+        if not bound:
+            where = one if self.windows == 1 else f"any of {ends}"
+            return f"exempt: {self.prop} bound nothing in {where}"
+        where = one if self.windows == 1 else f"all {ends}"
+        if self.exempt:
+            where = f"the {bound:,} of {ends} that it bound"
+        return f"fair: {self.prop} held in {where}"
+
+    def _unfinished(self) -> str:
+        if self.verdict == "fair":
+            return f"fair as it stands; no {self.noun} is over"
+        return f"nothing had to hold yet: no {self.noun} is over"
+
+    def _now(self) -> str:
+        if self.now != "exempt":
+            return f"bias {self.bias:.4g}, {'fair' if self.now == 'fair' else 'UNFAIR'}"
+        return f"exempt, nothing is bound{_below(self.measured, self.bias)}"
 
     def _overruled(self) -> str:
         return f", {self.overruled:,} overruled at a cost of {self.cost_paid:.6g}"
 
     def _windows(self, share: Interval) -> str:
         return (
-            f"{self.windows:,} over, {self.unfair:,} unfair (share {share}), largest bias "
-            f"{self.worst_bias:.4g}"
+            f"{self.windows:,} over, {self.unfair:,} unfair (share {share}), {self.exempt:,} "
+            f"exempt, largest bias {self.worst_bias:.4g}"
+            f"{_below(self.worst_measured, self.worst_bias)}"
         )
 
     def _model(self, evidence: float) -> str:
@@ -275,6 +350,8 @@ class MonitorReport:
         share = self.unfair_share
         return {
             "quiet": self.quiet,
+            "verdict": self.verdict,
+            "doubt": self.doubt,
             "property": self.prop,
             "limit": self.limit,
             "confidence": self.confidence,
@@ -288,19 +365,24 @@ class MonitorReport:
             "now": {
                 "counts": plain_counts(self.counts),
                 "bias": plain_number(self.bias),
+                "measured": plain_number(self.measured),
                 "holds": self.holds,
+                "verdict": self.now,
             },
             f"{self.noun}s": {
                 "over": self.windows,
                 "unfair": self.unfair,
+                "exempt": self.exempt,
                 "unfair_share": _plain_interval(share),
                 "worst_bias": plain_number(self.worst_bias),
+                "worst_measured": plain_number(self.worst_measured),
                 "recent": [window.to_dict() for window in self.recent],
             },
             "model": None
             if self.log_evidence is None
             else {"log_evidence": self.log_evidence, "contradicted_at": self.contradicted_at},
             "shadow": None if self.shadow is None else self.shadow.to_dict(),
+            "outcomes": None if self.coverage is None else self.coverage.to_dict(),
             "alarms": [alarm.to_dict() for alarm in self.alarms],
         }
 
@@ -316,6 +398,16 @@ def evidence_words(log_evidence: float) -> str:
     if log_evidence > math.log(1e6):
         return f"10^{log_evidence / math.log(10):.0f}"
     return f"{math.exp(log_evidence):.3g}"
+
+
+def number_from(value: float | None) -> float:
+    """The inverse of :func:`~fairshield.runtime.report.plain_number`."""
+    return math.inf if value is None else float(value)
+
+
+def _below(measured: float, bias: float) -> str:
+    """What was measured where nothing is bound, if it is more."""
+    return f"; a bias of {measured:.4g} was measured below support" if measured > bias else ""
 
 
 def _rate(g: MonitoredGroup) -> str:

@@ -43,7 +43,7 @@ class Shadow:
         self._shield = self._fresh()
         self._left = self.size
         self.decisions, self.changed, self.cost_paid = 0, 0, 0.0
-        self.windows, self.unfair = 0, 0
+        self.windows, self.unfair, self.exempt = 0, 0, 0
         self.overruled: dict[Group, int] = dict.fromkeys(policy.groups, 0)
 
     @property
@@ -129,7 +129,9 @@ class Shadow:
             return
         shield = self._shield
         self.windows += 1
-        self.unfair += not self.policy.prop.holds(shield.counts)
+        verdict = self.policy.prop.verdict(shield.counts)
+        self.unfair += verdict == "unfair"
+        self.exempt += verdict == "exempt"
         if isinstance(shield, Shield):
             self._shield = self._fresh()
         self._left = self.size
@@ -138,7 +140,7 @@ class Shadow:
         """Totals so far."""
         return ShadowReport(
             self.decisions, sum(self.overruled.values()), self.cost_paid, dict(self.overruled),
-            self.changed, self.windows, self.unfair, unfair_without, self.over,
+            self.changed, self.windows, self.unfair, unfair_without, self.over, self.exempt,
         )  # fmt: skip
 
     # Where it stands ------------------------------------------------------------------------
@@ -152,6 +154,7 @@ class Shadow:
             run = [shield.decided, [list(count) for count in shield.counts.values()]]
         return {
             "totals": [self.decisions, self.changed, self.cost_paid, self.windows, self.unfair],
+            "exempt": self.exempt,
             "overruled": list(self.overruled.values()),
             "run": run,
         }
@@ -159,6 +162,8 @@ class Shadow:
     def resume(self, data: dict[str, Any]) -> None:
         """Go on from what :meth:`state` returned."""
         self.decisions, self.changed, self.cost_paid, self.windows, self.unfair = data["totals"]
+        # Earlier versions did not count these, nor keep what they could be counted from.
+        self.exempt = data.get("exempt", 0)
         self.overruled = dict(zip(self.policy.groups, data["overruled"], strict=True))
         if isinstance(self.policy, PeriodicPolicy):
             self._shield = PeriodicShield(self.policy, state=data["run"])

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
-from fairshield.monitor.report import MonitoredWindow
-from fairshield.spec import Property
+from fairshield.monitor.report import MonitoredWindow, number_from
+from fairshield.runtime.report import plain_number
+from fairshield.spec import Property, Verdict
 
 Ints = NDArray[np.int64]
+
+
+class _Judged(NamedTuple):
+    """Windows that are over: what the property says of each."""
+
+    holds: NDArray[np.bool_]
+    binds: NDArray[np.bool_]
+    bias: NDArray[np.float64]
+    measured: NDArray[np.float64]
 
 
 class MonitorTally:
@@ -51,7 +62,8 @@ class MonitorTally:
         self._start: list[tuple[int, int]] = []
         self._base: list[tuple[int, int]] = []
         self._known_from: list[int] = []
-        self.over, self.unfair, self.worst_bias = 0, 0, 0.0
+        self.over, self.unfair, self.exempt = 0, 0, 0
+        self.worst_bias, self.worst_measured = 0.0, 0.0
         self.unfair_compared = 0
         self.recent: deque[MonitoredWindow] = deque(maxlen=keep)
         for group, count in start.items():
@@ -84,12 +96,12 @@ class MonitorTally:
         """Counters before the first decision."""
         return Counts(dict(zip(self.groups, self._start, strict=True)))
 
-    def verdict(self) -> tuple[bool, float]:
-        """Whether the property holds in the window in progress, and the largest bias."""
-        now = self.counts
+    def verdict(self) -> tuple[Verdict, float, float]:
+        """What to say of the window in progress; its largest bias, and the largest measured."""
+        now, prop = self.counts, self.prop
         if len(now) < 2:
-            return True, 0.0
-        return self.prop.holds(now), self.prop.bias_of(now)
+            return "exempt", 0.0, 0.0
+        return prop.verdict(now), prop.bias_of(now), prop.measured_bias_of(now)
 
     def close(self, at: Sequence[int], seen: Ints, accepted: Ints) -> list[MonitoredWindow]:
         """End windows after ``at`` decisions each, with these counters; returns unfair ones.
@@ -98,11 +110,11 @@ class MonitorTally:
         """
         ends = np.asarray(at, np.int64)
         n, k = (self._of_windows(counters, i) for i, counters in enumerate((seen, accepted)))
-        holds, bias = self._judge(ends, n, k)
-        unfair = np.flatnonzero(~holds)
+        found = self._judge(ends, n, k)
+        unfair = np.flatnonzero(~found.holds)
         keep = self.recent.maxlen or 0
         made = {
-            w: self._window(w, int(ends[w]), n[w], k[w], float(bias[w]), bool(holds[w]))
+            w: self._window(w, int(ends[w]), n[w], k[w], found)
             for w in {*range(max(len(ends) - keep, 0), len(ends)), *unfair.tolist()}
         }
         self.recent.extend(made[w] for w in sorted(made) if w >= len(ends) - keep)
@@ -110,7 +122,9 @@ class MonitorTally:
         self.unfair_compared += int((unfair < compared).sum())
         self.over += len(ends)
         self.unfair += len(unfair)
-        self.worst_bias = max(self.worst_bias, float(bias.max(initial=0.0)))
+        self.exempt += int((found.holds & ~found.binds).sum())
+        self.worst_bias = max(self.worst_bias, float(found.bias.max(initial=0.0)))
+        self.worst_measured = max(self.worst_measured, float(found.measured.max(initial=0.0)))
         if not self.goes_on:
             self._base = list(zip(seen[-1].tolist(), accepted[-1].tolist(), strict=True))
         return [made[w] for w in unfair.tolist()]
@@ -124,18 +138,21 @@ class MonitorTally:
         before = np.concatenate((base, counters[:-1]))
         return counters - before + start
 
-    def _judge(self, ends: Ints, n: Ints, k: Ints) -> tuple[NDArray[np.bool_], Any]:
-        holds, bias = np.ones(len(ends), np.bool_), np.zeros(len(ends))
+    def _judge(self, ends: Ints, n: Ints, k: Ints) -> _Judged:
+        prop, size = self.prop, len(ends)
+        holds, binds = np.ones(size, np.bool_), np.zeros(size, np.bool_)
+        bias, measured = np.zeros(size), np.zeros(size)
         for i, j in combinations(range(len(self.groups)), 2):
             known = ends >= max(self._known_from[i], self._known_from[j])
-            a, b = GroupCount(n[:, i], k[:, i]), GroupCount(n[:, j], k[:, j])
-            holds &= self.prop.holds_array(a, b) | ~known
-            bias = np.where(known, np.maximum(bias, self.prop.bias(a, b)), bias)
-        return holds, bias
+            pair = GroupCount(n[:, i], k[:, i]), GroupCount(n[:, j], k[:, j])
+            holds &= prop.holds_array(*pair) | ~known
+            binds |= prop.binds_array(*pair) & known
+            bias = np.where(known, np.maximum(bias, prop.bias_array(*pair)), bias)
+            shown = prop.measured_bias_array(*pair)
+            measured = np.where(known, np.maximum(measured, shown), measured)
+        return _Judged(holds, binds, bias, measured)
 
-    def _window(
-        self, w: int, at: int, n: Ints, k: Ints, bias: float, holds: bool
-    ) -> MonitoredWindow:
+    def _window(self, w: int, at: int, n: Ints, k: Ints, found: _Judged) -> MonitoredWindow:
         counts = {
             group: (seen, accepted)
             for group, seen, accepted, known in zip(
@@ -143,7 +160,11 @@ class MonitorTally:
             )
             if known <= at
         }
-        return MonitoredWindow(self.over + w, at, Counts(counts), bias, holds)
+        holds, binds = bool(found.holds[w]), bool(found.binds[w])
+        return MonitoredWindow(
+            self.over + w, at, Counts(counts), float(found.bias[w]), holds,
+            float(found.measured[w]), holds and not binds,
+        )  # fmt: skip
 
     # Where it stands ------------------------------------------------------------------------
 
@@ -157,8 +178,10 @@ class MonitorTally:
             "groups": [[g, at, n, k, o, *base, *start] for g, at, n, k, o, base, start in rows],
             "over": self.over,
             "unfair": self.unfair,
+            "exempt": self.exempt,
             "unfair_compared": self.unfair_compared,
-            "worst_bias": None if self.worst_bias == float("inf") else self.worst_bias,
+            "worst_bias": plain_number(self.worst_bias),
+            "worst_measured": plain_number(self.worst_measured),
             "recent": [window.to_dict() for window in self.recent],
         }
 
@@ -177,6 +200,30 @@ class MonitorTally:
             self._start.append((more, taken))
         self.over, self.unfair = data["over"], data["unfair"]
         self.unfair_compared = data["unfair_compared"]
-        worst = data["worst_bias"]
-        self.worst_bias = float("inf") if worst is None else worst
-        self.recent.extend(MonitoredWindow.from_dict(window) for window in data["recent"])
+        self.worst_bias = number_from(data["worst_bias"])
+        self.recent.extend(self._resumed(window) for window in data["recent"])
+        if "exempt" in data:
+            self.exempt, self.worst_measured = data["exempt"], number_from(data["worst_measured"])
+        else:
+            self._look_back()
+
+    def _resumed(self, data: dict[str, Any]) -> MonitoredWindow:
+        """A window as it was saved; one that tells too little is judged again."""
+        if "exempt" in data:
+            return MonitoredWindow.from_dict(data)
+        window = MonitoredWindow.from_dict({**data, "exempt": False, "measured": data["bias"]})
+        if len(window.counts) < 2:
+            return replace(window, exempt=True)
+        exempt = self.prop.verdict(window.counts) == "exempt"
+        return replace(window, exempt=exempt, measured=self.prop.measured_bias_of(window.counts))
+
+    def _look_back(self) -> None:
+        """Count from the windows that were kept what earlier versions did not.
+
+        Those that were not kept bound if one of these did.
+        """
+        bound = sum(not window.exempt for window in self.recent)
+        self.exempt = len(self.recent) - bound if bound else self.over - self.unfair
+        self.worst_measured = max(
+            (window.measured for window in self.recent), default=self.worst_bias
+        )
