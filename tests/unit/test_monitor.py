@@ -360,6 +360,16 @@ def test_what_bound_nothing_is_not_called_fair() -> None:
     assert "fair:" not in told
 
 
+def test_a_ratio_is_named_as_one() -> None:
+    monitor = fs.Monitor(fs.DisparateImpact("0.8"), horizon=100)
+    monitor.observe_many(["a"] * 50 + ["b"] * 50, [1] * 20 + [0] * 30 + [1] * 40 + [0] * 10)
+    (alarm,) = monitor.alarms
+    assert "impact ratio 0.5 of a to b where at least 0.8 is asked" in alarm.message
+    report = monitor.report()
+    assert "impact ratio 0.5 of a to b" in str(report)
+    assert report.to_dict()["pairs"][0]["finding"]["measure"] == "impact ratio"
+
+
 def test_one_window_that_bound_is_enough() -> None:
     monitor = fs.Monitor(PARITY, horizon=4)
     monitor.observe_many([*"aaaa", *"abab"], [1, 0, 1, 0, 1, 1, 1, 1])

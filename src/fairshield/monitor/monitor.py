@@ -358,9 +358,8 @@ class Monitor:
     def _violation(self, window: MonitoredWindow) -> Alarm:
         people = ", ".join(f"{c.accepted} of {c.seen} in {g}" for g, c in window.counts.items())
         message = (
-            f"{self._noun} {window.number} ended unfair: bias {window.bias:.4g} where {self.prop} "
-            f"allows {self.prop.limit:.4g}, with {people} accepted; a shield would have kept it "
-            "fair (synthesize)"
+            f"{self._noun} {window.number} ended unfair: {self.prop.finding(window.counts)}, with "
+            f"{people} accepted; a shield would have kept it fair (synthesize)"
         )
         return Alarm("violation", window.at, message, window.number)
 
@@ -511,7 +510,10 @@ class Monitor:
     def _pair_report(self, i: int, j: int) -> MonitoredPair:
         tally = self._tally
         bias = self._bias(i, j, tally.seen, tally.accepted)
-        return MonitoredPair((tally.groups[i], tally.groups[j]), bias)
+        pair = tally.groups[i], tally.groups[j]
+        people = {pair[0]: (tally.seen[i], tally.accepted[i])}
+        people |= {pair[1]: (tally.seen[j], tally.accepted[j])}
+        return MonitoredPair(pair, bias, self.prop.finding(Counts(people)))
 
     def revised_inputs(self) -> Inputs:
         """The input model that the requests suggest.

@@ -11,10 +11,12 @@ from fairshield.monitor.sequences import Interval
 from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
-from fairshield.spec import Verdict
+from fairshield.spec import Finding, Verdict
 
 Kind = Literal["violation", "bias", "model"]
 KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
+_BIASES = ("gap", "bias")
+"""Measures that are biases themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +131,13 @@ class MonitoredGroup:
 class MonitoredPair:
     """The bias between two groups since the beginning; ``None`` while there are too few people.
 
-    It is ``None`` as well for properties of which no interval is known.
+    It is ``None`` as well for properties of which no interval is known.  ``finding`` is what the
+    property measured of all people since the beginning, in its own words.
     """
 
     groups: tuple[Group, Group]
     bias: Interval | None
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +285,7 @@ class MonitorReport:
             ("property", f"{self.prop}: a bias of {self.limit:.4g} is allowed"),
             ("decisions", f"{self.decided:,}{self._overruled()}"),
             *((f"rate of {g.group}", _rate(g)) for g in self.groups),
-            *((f"bias {a}, {b}", _few(pair.bias)) for pair in self.pairs for a, b in [pair.groups]),
+            *((f"bias {a}, {b}", _pair(pair)) for pair in self.pairs for a, b in [pair.groups]),
             (f"{self.noun} now", self._now()),
         ]
         if self.unfair_share is not None:
@@ -360,7 +364,12 @@ class MonitorReport:
             "cost_paid": self.cost_paid,
             "groups": [_plain(asdict(g), "rate", g.rate) for g in self.groups],
             "pairs": [
-                {"groups": list(p.groups), "bias": _plain_interval(p.bias)} for p in self.pairs
+                {
+                    "groups": list(p.groups),
+                    "bias": _plain_interval(p.bias),
+                    "finding": p.finding.to_dict(),
+                }
+                for p in self.pairs
             ],
             "now": {
                 "counts": plain_counts(self.counts),
@@ -412,6 +421,14 @@ def _below(measured: float, bias: float) -> str:
 
 def _rate(g: MonitoredGroup) -> str:
     return f"{g.accepted:,} of {g.seen:,}: {_few(g.rate)}"
+
+
+def _pair(pair: MonitoredPair) -> str:
+    """The bias, and what was measured if that is something else, such as a ratio."""
+    told, found = _few(pair.bias), pair.finding
+    if found.value is None or found.measure in _BIASES:
+        return told
+    return f"{told}; {found.measure} {found.shown} {found.who}"
 
 
 def _few(interval: Interval | None) -> str:
