@@ -12,6 +12,7 @@ from fairshield.errors import InfeasibleError as InfeasibleError
 from fairshield.errors import InvalidValueError as InvalidValueError
 from fairshield.errors import MemoryLimitError as MemoryLimitError
 from fairshield.errors import OutcomePendingError as OutcomePendingError
+from fairshield.errors import OutcomesWarning as OutcomesWarning
 from fairshield.errors import UnexpectedOutcomeError as UnexpectedOutcomeError
 from fairshield.errors import UnknownGroupError as UnknownGroupError
 from fairshield.errors import VacuousWarning as VacuousWarning

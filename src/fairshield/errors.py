@@ -50,5 +50,9 @@ class MissingExtraError(FairshieldError, ImportError):
     """An optional dependency is not installed; the message names the command that adds it."""
 
 
+class OutcomesWarning(UserWarning):
+    """Outcomes look as if those of rejected people were not known, and had been filled in."""
+
+
 class VacuousWarning(UserWarning):
     """A guarantee promises nothing: its property can never bind."""

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import groups_of
-from fairshield.inputs.columns import column
+from fairshield.inputs.columns import check_known, column
+from fairshield.outcomes import OutcomeTally
 from fairshield.spec import (
     DemographicParity,
     DisparateImpact,
@@ -135,7 +136,10 @@ def _counters(
     """``(windows, groups, 2)``: people who count, and accepted among them."""
     accepted = column(y_pred, "y_pred") == pos_label
     names, group = _numbered(column(groups_of(sensitive_features), "sensitive_features"))
-    outcome = column(y_true, "y_true") == pos_label
+    truth = column(y_true, "y_true")
+    if prop.relevant_outcome is not None:
+        check_known(truth, "y_true")
+    outcome = truth == pos_label
     for name, given in (("sensitive_features", group), ("y_true", outcome)):
         if len(given) != len(accepted):
             raise InvalidValueError(
@@ -144,11 +148,20 @@ def _counters(
     n = _complete(len(accepted), horizon)
     counts = np.arange(len(accepted)) < n
     if prop.relevant_outcome is not None:
+        _warn_of_outcomes(names, group, accepted, outcome, relevant=prop.relevant_outcome)
         counts &= outcome == prop.relevant_outcome
     here = np.flatnonzero(counts)
     # Compared with a group of nobody where there is one group only, as in a slice of the people.
     shape = n // horizon, max(len(names), 2)
     return count_windows(here // horizon, group[here], accepted[here], shape)
+
+
+def _warn_of_outcomes(
+    names: list[Any], group: Ints, accepted: NDArray[Any], outcome: NDArray[Any], *, relevant: bool
+) -> None:
+    told = OutcomeTally()
+    told.know_many([str(name) for name in names], group, accepted, outcome)
+    told.coverage(relevant=relevant).warn("by y_pred", stacklevel=4)
 
 
 def _numbered(groups: NDArray[Any]) -> tuple[list[Any], Ints]:

@@ -23,7 +23,8 @@ from fairshield.errors import (
 )
 from fairshield.groups import Coded, Unseen, cross
 from fairshield.inputs import InputModel, InputSchedule
-from fairshield.inputs.columns import costs_of, flags, numbers
+from fairshield.inputs.columns import costs_of, flags, numbers, unknown_outcomes
+from fairshield.outcomes import OutcomeTally
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
 from fairshield.records import Record, as_flag
@@ -336,7 +337,13 @@ class _Reading:
 
     def outcomes(self, frame: nw.DataFrame[Any], *, labelled: bool) -> NDArray[np.bool_] | None:
         """Outcomes, if anybody needs them."""
-        return _flags(_column(frame, self.outcome, "outcome")) if labelled else None
+        if not labelled:
+            return None
+        told = _column(frame, self.outcome, "outcome")
+        if told.null_count():
+            row = int(np.flatnonzero(told.is_null().to_numpy())[0])
+            raise unknown_outcomes(f"{told.name}[{row}]", told.null_count(), len(told))
+        return _flags(told)
 
     def estimate(self, frame: nw.DataFrame[Any], *, labelled: bool) -> InputModel:
         """An input model of these very rows."""
@@ -362,6 +369,8 @@ def _decide(
     _check_groups(who, stream, _words(reading.group))
     said, price = reading.requests(frame)
     known = reading.outcomes(frame, labelled=stream.policy.labelled)
+    if known is not None:
+        _warn_of_outcomes(who, said, known, stream.policy.prop)
     order = _order(frame, reading.order_by)
     if order is None:
         answers = stream.decide_many(who, said, price, known, reasons=reasons)
@@ -371,6 +380,14 @@ def _decide(
             stream.decide_many(who[order], said[order], price[order], later, reasons=reasons), order
         )
     return dict(zip(ADDED, answers, strict=True))
+
+
+def _warn_of_outcomes(
+    who: Coded, said: NDArray[np.bool_], known: NDArray[np.bool_], prop: Property
+) -> None:
+    told = OutcomeTally()
+    told.know_many([str(name) for name in who.names], who.codes, said, known)
+    told.coverage(relevant=bool(prop.relevant_outcome)).warn("by what was proposed", stacklevel=4)
 
 
 def _replaced(answers: Answers, order: NDArray[Any]) -> Answers:

@@ -18,6 +18,7 @@ asked of all together: groups may be known of in different measure, which change
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,9 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Group
+from fairshield.errors import OutcomesWarning
 
 PAGE = "docs/late-outcomes.md"
 """The page of the documentation that says what to do instead."""
+ADVICE = (
+    "where the outcomes of rejected people never come, do not fill them in, but choose a property "
+    f"that does without, such as demographic parity ({PAGE})"
+)
 _APART, _ERRORS = 10, 3
 _RARER, _EXPECTED = 10, 5
 
@@ -79,6 +85,11 @@ count were accepted, whatever was decided (docs/late-outcomes.md)
             if doubt:
                 return f"{doubt} ({PAGE})"
         return None
+
+    def warn(self, whose: str, stacklevel: int = 2) -> None:
+        """Warn of outcomes that look filled in, for those who have no report to say so in."""
+        if self.doubt is not None:
+            warnings.warn(f"{whose}: {self.doubt}", OutcomesWarning, stacklevel=stacklevel + 1)
 
     @property
     def unknown(self) -> int:

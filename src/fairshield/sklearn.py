@@ -21,7 +21,7 @@ from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Unseen, groups_of
 from fairshield.inputs import InputModel
-from fairshield.inputs.columns import column
+from fairshield.inputs.columns import check_known, column
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import group_numbers
@@ -569,6 +569,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         given = column(labels, "outcomes")
         if len(given) != n:
             raise InvalidValueError(f"outcomes has {len(given)} entries, X has {n} rows")
+        check_known(given, "outcomes")
         positive = given == self.positive_
         strange = np.flatnonzero(~np.isin(given, self.classes_))
         if len(strange):

@@ -21,13 +21,14 @@ import inspect
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
+from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Record, declared, format_of, open_lines, read_records
@@ -273,15 +274,17 @@ def _recorded(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
 def _from_scores(
     records: list[Record], data: Mapping[str, Any], options: dict[str, Any]
 ) -> InputModel:
-    labelled = not any(record.missing("outcome") for record in records)
-    return InputModel.from_scores(
-        [_score(record) for record in records],
+    scores, threshold = [_score(record) for record in records], _number(data, "threshold", 0.5)
+    outcomes, why = recorded_outcomes(records, [score >= threshold for score in scores])
+    model = InputModel.from_scores(
+        scores,
         [record.group() for record in records],
-        [record.flag("outcome") for record in records] if labelled else None,
-        threshold=_number(data, "threshold", 0.5),
+        outcomes,
+        threshold=threshold,
         cost=data.get("cost", "confidence"),
         **options,
     )
+    return replace(model, why_none=why)
 
 
 def _score(record: Record) -> float:

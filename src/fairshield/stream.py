@@ -18,7 +18,7 @@ from fairshield.counts import Counts, Group, GroupCount
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.groups import Coded, Unseen, stranger
-from fairshield.inputs.columns import costs_of, flags, group_column
+from fairshield.inputs.columns import costs_of, flags, group_column, outcomes_of
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record, as_cost, as_flag
@@ -309,7 +309,7 @@ class Stream:
         """
         given = group_column(groups)
         said, price = flags(proposed, "proposed", len(given)), costs_of(costs, len(given))
-        known = None if outcomes is None else flags(outcomes, "outcomes", len(given))
+        known = None if outcomes is None else outcomes_of(outcomes, len(given))
         who, strangers = self._known(given)
         if strangers is None:
             return self._decide_known(who, said, price, known, reasons=reasons)

@@ -1,7 +1,8 @@
 """The command ``fairshield`` and what it makes of errors.
 
 Exit codes: 0 done; 1 the property is violated or cannot be guaranteed; 2 a mistake in the
-arguments, the input or the surroundings, told in one sentence; 130 interrupted.
+arguments, the input or the surroundings, told in one sentence; 3 nothing can be concluded; 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,9 +34,10 @@ from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
 from fairshield.cli.tail import tail
 from fairshield.cli.verify import verify
-from fairshield.errors import FairshieldError, InfeasibleError
+from fairshield.errors import FairshieldError, InfeasibleError, OutcomesWarning, VacuousWarning
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
+_WARNINGS = (OutcomesWarning, VacuousWarning)
 
 
 class App(click.Group):
@@ -47,12 +50,30 @@ class App(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a user's mistake ends in one line, not in a traceback."""
-        with plain_errors():
+        with plain_warnings(), plain_errors():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands in the order in which one meets them."""
         return list(self.commands)
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print the library's warnings as sentences, once each."""
+    with warnings.catch_warnings():
+        for kind in _WARNINGS:
+            warnings.simplefilter("once", kind)
+        otherwise = warnings.showwarning
+
+        def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
+            if issubclass(category, _WARNINGS):
+                click.echo(f"Warning: {message}", err=True)
+            else:
+                otherwise(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 @contextlib.contextmanager

@@ -34,6 +34,7 @@ def print_report(found: Found) -> None:
             ("widest pair", _widest(report, noun)),
             *_derived_again(found),
             *_followed(report),
+            *([] if report.doubt is None else [("outcomes", report.doubt)]),
             *([] if shield is None else [("guarantee", str(shield.guarantee))]),
         ]
     )
@@ -71,6 +72,8 @@ def _told(report: AuditReport, noun: str, complete: int) -> str:
     if report.verdict == "unfair":
         of = f"{report.unfair:,} of {number_of(judged, noun)}"
         return f"VIOLATED: {report.prop} did not hold in {of}{_exempt(report)}"
+    if report.doubt is not None:
+        return f"inconclusive: {report.prop} cannot be checked with the outcomes at hand"
     if not complete:
         return _unfinished(report, noun)
     if report.verdict == "exempt":

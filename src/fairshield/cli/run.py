@@ -105,6 +105,7 @@ def run(
         requests = keeping_fields(asked, added)
         for answer in decide_stream(windows, requests, log):
             write(_explained(windows, answer) if explain else answer.fields())
+        windows.warn_of_outcomes()
     if lines.cut and chosen == "csv":
         click.echo("Note: the last line of the input has no end; decided as it stands.", err=True)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.groups import MISSING, Unseen
+from fairshield.outcomes import ADVICE, OutcomeTally
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.records import Format, Record, declared, read_records
@@ -45,6 +46,7 @@ class Windows:
         self.stream = Stream(policy, unseen=unseen)
         self.empty: Group | None = None if self.stream.unseen.kind == "refuse" else MISSING
         """Whom an empty group stands for; ``None`` if people without one are refused."""
+        self._outcomes = OutcomeTally()
 
     def decide(self, record: Record) -> Answer:
         """The policy's answer to a request."""
@@ -67,6 +69,11 @@ class Windows:
         """Why the last answer was given."""
         return self.stream.explain(answer.decision)
 
+    def warn_of_outcomes(self) -> None:
+        """Say so if the outcomes of the records look filled in."""
+        relevant = bool(self.policy.prop.relevant_outcome)
+        self._outcomes.coverage(relevant=relevant).warn("by what was proposed")
+
     def request(self, record: Record) -> Request:
         """The request of a record; group names are compared as text, which is all a CSV has."""
         policy, outcome = self.policy, None
@@ -75,7 +82,8 @@ class Windows:
             if record.missing("outcome"):
                 raise InvalidValueError(
                     f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add "
-                    "it to the record; where it becomes known only later, use Shield.observe"
+                    "it to the record; where it becomes known only later, use Shield.observe; "
+                    f"{ADVICE}"
                 )
             outcome = record.flag("outcome")
         return Request(group, record.flag("proposed"), record.cost(), outcome)
@@ -88,6 +96,7 @@ class Windows:
             raise InvalidValueError(f"line {record.line}: {error}") from None
         if request.outcome is not None:
             self.stream.observe(decision, outcome=request.outcome)
+            self._outcomes.know(request.group, bool(request.proposed), bool(request.outcome))
         return Answer(record, decision.period, decision)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Coded
+from fairshield.outcomes import ADVICE
 from fairshield.records import as_flag
 
 Floats = NDArray[np.float64]
@@ -46,6 +47,35 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
         except InvalidValueError as error:
             raise InvalidValueError(f"{name}[{i}]: {error}") from None
     return read
+
+
+def outcomes_of(values: ArrayLike, length: int, name: str = "outcomes") -> NDArray[np.bool_]:
+    """``length`` outcomes, all of them known."""
+    given = column(values, name)
+    check_known(given, name)
+    return flags(given, name, length)
+
+
+def check_known(outcomes: NDArray[Any], name: str) -> None:
+    """Refuse outcomes that are not known."""
+    if outcomes.dtype.kind not in "fO":
+        return
+    missing = [i for i, value in enumerate(outcomes.tolist()) if _is_missing(value)]
+    if missing:
+        raise unknown_outcomes(f"{name}[{missing[0]}]", len(missing), len(outcomes))
+
+
+def unknown_outcomes(first: str, missing: int, people: int) -> InvalidValueError:
+    """What to say where ``missing`` outcomes are not known, of which this is the first."""
+    return InvalidValueError(
+        f"{first} is missing, as {missing:,} of {people:,} are, and people are counted by it: "
+        f"{ADVICE}"
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, not a number, or what pandas has instead."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def numbers(values: NDArray[Any], name: str) -> Floats:

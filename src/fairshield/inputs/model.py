@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +26,16 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import column, cost_levels, costs_of, flags, group_column, numbers
+from fairshield.inputs.columns import (
+    column,
+    cost_levels,
+    costs_of,
+    flags,
+    group_column,
+    numbers,
+    outcomes_of,
+)
+from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.records import Record, open_text, read_records
 
 
@@ -52,6 +61,8 @@ class InputTable:
     edges: Floats
     probs: Floats
     outcomes: Floats | None
+    why_none: str = ""
+    """Why the model has no outcomes, if that is known."""
 
     def relevance(self, outcome: bool | None) -> Floats:
         """Probability of ``outcome`` by step, group, proposal and level; 1 if none matters."""
@@ -62,6 +73,7 @@ class InputTable:
                 "a property that counts people by their outcome needs an input model with "
                 "outcomes, and the input model has no outcome probabilities: give "
                 "outcomes={group: P(outcome = 1)} or estimate with outcomes"
+                + (self.why_none and f"; {self.why_none}")
             )
         return self.outcomes if outcome else 1.0 - self.outcomes
 
@@ -107,6 +119,8 @@ class InputModel:
         ``(G, 2, K)``: probability by group, proposal, cost level; sums to 1.
     outcomes
         ``(G, 2, K)``: P(outcome = 1) given the request, or ``None`` if unknown.
+    why_none
+        Why outcomes are unknown, where the records told them of some people only.
     """
 
     groups: tuple[Group, ...]
@@ -114,6 +128,7 @@ class InputModel:
     probs: Floats
     outcomes: Floats | None = None
     edges: Floats | None = None
+    why_none: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         groups = tuple(group_name(g) for g in self.groups)
@@ -246,7 +261,7 @@ class InputModel:
         given = None
         if outcomes is not None:
             positive = np.zeros(cells)
-            np.add.at(positive, (group, said, level), flags(outcomes, "outcomes", len(who)))
+            np.add.at(positive, (group, said, level), outcomes_of(outcomes, len(who)))
             positive += smoothing / len(levels) / 2
             seen = people > 0
             given = np.divide(positive, people, out=np.full(cells, 0.5), where=seen)
@@ -305,17 +320,20 @@ class InputModel:
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **options: Any) -> InputModel:
-        """From records with fields ``group``, ``proposed`` and perhaps ``cost``, ``outcome``."""
+        """From records with fields ``group``, ``proposed`` and perhaps ``cost``, ``outcome``.
+
+        The model has outcomes if all records have.  If those of the rejected look filled in, which
+        a property that counts by outcome would be priced by, there is a
+        :class:`~fairshield.OutcomesWarning`.
+        """
         if not records:
             raise InvalidValueError("no records to estimate from: give at least one request")
-        labelled = not any(r.missing("outcome") for r in records)
-        return cls.estimate(
-            [r.group() for r in records],
-            [r.flag("proposed") for r in records],
-            [r.cost() for r in records],
-            [r.flag("outcome") for r in records] if labelled else None,
-            **options,
+        proposed = [r.flag("proposed") for r in records]
+        outcomes, why = recorded_outcomes(records, proposed)
+        model = cls.estimate(
+            [r.group() for r in records], proposed, [r.cost() for r in records], outcomes, **options
         )
+        return replace(model, why_none=why)
 
     # What others ask ------------------------------------------------------------------------
 
@@ -323,7 +341,8 @@ class InputModel:
         """The same numbers at every step."""
         assert self.edges is not None  # set in __post_init__
         given = None if self.outcomes is None else self.outcomes[None]
-        return InputTable(self.groups, self.levels, self.edges, self.probs[None], given)
+        rows = self.probs[None]
+        return InputTable(self.groups, self.levels, self.edges, rows, given, self.why_none)
 
     def average(self, horizon: int) -> InputModel:
         """What to expect over a window as if it were the same at every step: this model."""

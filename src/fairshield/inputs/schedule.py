@@ -100,7 +100,8 @@ class InputSchedule:
             probs[i][:, :, at] = model.probs
             if outcomes is not None and model.outcomes is not None:
                 outcomes[i][:, :, at] = model.outcomes
-        return InputTable(self.groups, levels, edges, probs, outcomes)
+        why = next((model.why_none for model, _ in self.parts if model.why_none), "")
+        return InputTable(self.groups, levels, edges, probs, outcomes, why)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; :func:`inputs_from_dict` is the inverse."""

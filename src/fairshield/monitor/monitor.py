@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
-from fairshield.inputs.columns import column, costs_of, flags
+from fairshield.inputs.columns import column, costs_of, flags, outcomes_of
 from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
 from fairshield.monitor.report import (
     KINDS,
@@ -219,7 +219,7 @@ class Monitor:
         y = flags(accepted, "accepted", n)
         r = y if proposed is None else flags(proposed, "proposed", n)
         price = costs_of(costs, n)
-        z = None if outcomes is None else flags(outcomes, "outcomes", n)
+        z = None if outcomes is None else outcomes_of(outcomes, n)
         if self._needs_outcome and z is None and n:
             raise self._no_outcome()
         g = self._encoded(who)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, GroupCount, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
+from fairshield.outcomes import ADVICE, OutcomeTally
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.periodic.policy import PeriodicPolicy, Window, repeated
 from fairshield.records import Record, declared
@@ -79,6 +80,7 @@ class Streams:
     ) -> Streams:
         """Recorded requests, cut into runs of ``length`` decisions; the rest is dropped."""
         rows = [_request(record, prop, groups) for record in records]
+        _warn_of_outcomes(rows, prop, groups)
         runs = len(rows) // length
         if not runs:
             raise InvalidValueError(
@@ -88,6 +90,17 @@ class Streams:
         columns = zip(*rows[: runs * length], strict=True)
         group, proposed, cost, relevant = (np.array(x).reshape(runs, length) for x in columns)
         return Streams(group.astype(np.int8), proposed, cost.astype(np.float64), relevant)
+
+
+def _warn_of_outcomes(
+    rows: Iterable[tuple[int, bool, float, bool]], prop: Property, groups: tuple[Any, ...]
+) -> None:
+    if prop.relevant_outcome is None:
+        return
+    told = OutcomeTally()
+    for group, proposed, _, relevant in rows:
+        told.know(groups[group], proposed, relevant == prop.relevant_outcome)
+    told.coverage(relevant=prop.relevant_outcome).warn("by what was proposed", stacklevel=3)
 
 
 def _request(
@@ -102,7 +115,7 @@ def _request(
     if wanted is not None and record.missing("outcome"):
         raise InvalidValueError(
             f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
-            "records"
+            f"records; {ADVICE}"
         )
     relevant = wanted is None or record.flag("outcome") == wanted
     return groups.index(group), record.flag("proposed"), record.cost(), relevant

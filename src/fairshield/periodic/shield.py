@@ -14,7 +14,7 @@ from fairshield.counts import At, Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
 from fairshield.groups import Coded
-from fairshield.inputs.columns import flags, group_column
+from fairshield.inputs.columns import group_column, outcomes_of
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
@@ -275,7 +275,7 @@ class PeriodicShield:
         # Every fault is found before anything is decided.
         asked = encode_requests(self._now().window.policy, who, proposed, costs, outcomes)
         self._check_room(n)
-        known = None if outcomes is None else flags(outcomes, "outcomes", n)
+        known = None if outcomes is None else outcomes_of(outcomes, n)
         parts, i = [], 0
         while i < n:
             here = slice(i, i + min(n - i, self.remaining))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.groups import MISSING, Unseen
+from fairshield.outcomes import ADVICE, Coverage, OutcomeTally
 from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
@@ -158,6 +159,7 @@ class _Auditor:
         self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
         self.by_position: list[int] = []
         self.followed: dict[Group, int] = {}
+        self.outcomes = OutcomeTally()
         self._open_window()
 
     def _open_window(self) -> None:
@@ -201,6 +203,8 @@ class _Auditor:
         window, position, before = len(self.windows), self.decided, self._numbers()
         self._tally(entry)
         self._count(entry)
+        if self.labelled and entry.outcome is not None:
+            self.outcomes.know(entry.group, entry.accepted, entry.outcome)
         if self.watch is not None:
             self.watch(
                 Audited(
@@ -235,9 +239,11 @@ class _Auditor:
         if is_last:
             return None
         needs = self.prop if self.labelled else self.decider_prop
+        who = "accepted" if record.flag("accepted") else "rejected"
         raise InvalidValueError(
-            f"line {record.line}: no 'outcome', without which {needs} cannot be checked; only the "
-            "last decision of a log may still wait for it"
+            f"line {record.line}: no 'outcome' of somebody who was {who}, without which {needs} "
+            "cannot be checked; only the last decision of a log may still wait for it, and "
+            f"{ADVICE}"
         )
 
     def _derive_again(self, record: Record, entry: _Entry) -> Decision | None:
@@ -317,7 +323,12 @@ class _Auditor:
             followed=self.followed,
             checked=self.checked,
             told=self.told,
+            coverage=self._coverage(),
         )
+
+    def _coverage(self) -> Coverage | None:
+        relevant = self.prop.relevant_outcome
+        return None if relevant is None else self.outcomes.coverage(relevant=relevant)
 
 
 def _overruled(record: Record, accepted: bool) -> bool:

@@ -17,7 +17,7 @@ from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Coded
-from fairshield.inputs.columns import costs_of, flags, group_column
+from fairshield.inputs.columns import costs_of, flags, group_column, outcomes_of
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
@@ -372,7 +372,7 @@ def encode_requests(
     if policy.labelled:
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
-        relevant = flags(outcomes, "outcomes", n) == policy.prop.relevant_outcome
+        relevant = outcomes_of(outcomes, n) == policy.prop.relevant_outcome
     levels = np.searchsorted(policy.edges, price, side="left").astype(np.int32)
     return Requests(group, said, levels, price, relevant)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
+from fairshield.outcomes import Coverage
 from fairshield.records import Record
 from fairshield.runtime.step import Decision
 from fairshield.spec import Finding, Verdict
@@ -84,7 +85,8 @@ class Difference:
 class AuditReport:
     """What :func:`fairshield.audit` found; true in a boolean context if nothing was violated.
 
-    Nothing is violated where nothing was bound: :attr:`verdict` tells the two apart.
+    Nothing is violated where nothing was bound: :attr:`verdict` tells the two apart.  Where the
+    outcomes cannot tell (:attr:`doubt`), it is false.
 
     Attributes
     ----------
@@ -107,6 +109,8 @@ class AuditReport:
         nothing.
     told
         Decisions of which the log tells whether they were overruled; the totals are about them.
+    coverage
+        Outcomes of the accepted and of the rejected, where the property counts by outcome.
     """
 
     prop: str
@@ -122,6 +126,12 @@ class AuditReport:
     followed: dict[Group, int] = field(default_factory=dict)
     checked: int = 0
     told: int = 0
+    coverage: Coverage | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the outcomes in the log cannot tell how people were treated; ``None``: they can."""
+        return None if self.coverage is None else self.coverage.doubt
 
     @property
     def holds(self) -> bool:
@@ -158,13 +168,14 @@ class AuditReport:
         return sum(window.verdict in verdicts for window in self.windows)
 
     def __bool__(self) -> bool:
-        return self.holds
+        return self.holds and self.doubt is None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; counters are lists, because JSON has no integer keys."""
         return {
             "holds": self.holds,
             "verdict": self.verdict,
+            "doubt": self.doubt,
             "checked": self.checked,
             "bound": self.bound,
             "exempt": self.exempt,
