@@ -79,5 +79,5 @@ def test_a_filter_warns_at_the_end(
     done = command("run", "eq.shield", "--format", "csv", stdin=stdin)
     assert done.exit_code == 0, done.output
     assert "Warning: by what was proposed: all" in done.stderr
-    few = "\n".join(stdin.splitlines()[:10])
+    few = "\n".join(stdin.splitlines()[:10]) + "\n"
     assert not command("run", "eq.shield", "--format", "csv", stdin=few).stderr

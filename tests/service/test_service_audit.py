@@ -22,13 +22,14 @@ from faults_kit import Load, audited, policies, prepare, send
 from fairshield.cli.app import app
 from fairshield.errors import InvalidValueError
 from fairshield.service import audit
-from fairshield.service.commands import Decide, DecideBatch, Overrule
+from fairshield.service.commands import Decide, DecideBatch, Observe, Overrule
 from fairshield.service.engine import Engine
 from fairshield.service.entries import BEGINNING, entry_of
 from fairshield.service.live import LiveStream
 from fairshield.service.messages import (
     BatchItem,
     DecisionRequest,
+    OutcomeRequest,
     OverrideRequest,
     StreamRequest,
 )
@@ -104,6 +105,30 @@ def receipts(lines: list[bytes]) -> list[bytes]:
     for line in lines:
         hashes.append(hashlib.sha256(hashes[-1] + line).digest())
     return hashes[1:]
+
+
+@pytest.mark.parametrize("filled_in", [True, False])
+def test_outcomes_that_were_filled_in_are_doubted(tmp_path: Path, filled_in: bool) -> None:
+    """Nobody rejected is ever said to have had outcome 1."""
+
+    async def observed(path: Path) -> None:
+        engine, rng = Engine(SqliteDatabase(path), Shelf()), random.Random(3)
+        await engine.start()
+        await prepare(engine, ["hiring"])
+        for n in range(1, 301):
+            person = DecisionRequest(rng.choice("ab"), rng.random() < 0.5)
+            answer = msgspec.json.decode(await engine.submit("hiring", Decide(person)))
+            good = rng.random() < 0.8 and (answer["accepted"] or not filled_in)
+            await engine.submit("hiring", Observe(OutcomeRequest(n, good)))
+        await engine.stop()
+
+    asyncio.run(observed(tmp_path / "shield.db"))
+    (stream,) = audited(str(tmp_path / "shield.db")).streams
+    assert stream.holds
+    assert (stream.doubt is not None) == filled_in
+    result = CliRunner().invoke(app, ["audit", "--db", str(tmp_path / "shield.db")])
+    assert result.exit_code == (3 if filled_in else 0), result.output
+    assert ("nobody rejected counts" in result.output) == filled_in
 
 
 def test_nothing_is_found_in_what_a_service_wrote(filled: Path) -> None:

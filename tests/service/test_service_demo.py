@@ -42,8 +42,8 @@ def test_three_streams_end_fair_where_their_twins_do_not(server: WebServer) -> N
         return found if enough else None
 
     found = wait_for(fed, "the streams are not fed", seconds=2 * PATIENCE)
-    assert set(found) == {"loans", "hiring", "benefits"}
-    assert [found[s]["labelled"] for s in ("loans", "hiring", "benefits")] == [False, True, False]
+    assert set(found) == {"loans", "triage", "benefits"}
+    assert [found[s]["labelled"] for s in ("loans", "triage", "benefits")] == [False, True, False]
     assert found["benefits"]["kind"] == "perpetual"
     for stream in found.values():
         state = stream["state"]

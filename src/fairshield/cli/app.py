@@ -60,10 +60,10 @@ class App(click.Group):
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Print the library's warnings as sentences, once each."""
+    """Print the library's warnings as sentences."""
     with warnings.catch_warnings():
         for kind in _WARNINGS:
-            warnings.simplefilter("once", kind)
+            warnings.simplefilter("always", kind)
         otherwise = warnings.showwarning
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fairshield.cli.output import (
+    INCONCLUSIVE,
     number_of,
     print_facts,
     print_json,
@@ -64,7 +65,8 @@ def audit_all(
         print_json(found.to_dict())
     else:
         _print_database(found, sum(map(len, expected.values())))
-    ctx.exit(0 if found.holds else 1)
+    doubts = any(stream.doubt for stream in found.streams)
+    ctx.exit(1 if not found.holds else INCONCLUSIVE if doubts else 0)
 
 
 def _service() -> Any:
@@ -85,6 +87,8 @@ def _print_database(found: Any, expected: int) -> None:
     verdict = (
         f"{number_of(len(findings), 'finding')} in {number_of(len(found.streams), 'stream')}"
         if findings
+        else "inconclusive: every log replays, but not all outcomes can tell"
+        if any(stream.doubt for stream in found.streams)
         else "every log replays, and every window that ended was fair"
         if found.streams
         else "nothing to check: the database has no streams"
@@ -95,6 +99,7 @@ def _print_database(found: Any, expected: int) -> None:
             ("decisions", f"{decisions:,}"),
             ("windows", f"{windows:,} ended, {sum(s.fair for s in found.streams):,} fair"),
             *([("receipts", _receipts(found, expected))] if expected else []),
+            *(("outcomes", f"{s.stream}: {s.doubt}") for s in found.streams if s.doubt),
         ]
     )
     if found.streams:

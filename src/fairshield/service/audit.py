@@ -24,6 +24,7 @@ from typing import Any
 
 from fairshield.counts import Counts, Group
 from fairshield.errors import FairshieldError, InvalidValueError
+from fairshield.outcomes import OutcomeTally
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.entries import (
     AnyEntry,
@@ -55,7 +56,7 @@ class StreamAudit:
 
     ``findings`` are sentences; ``finished`` is false if the audit was stopped before the end.
     ``windows`` have ended, ``fair`` of them with the property satisfied.  ``receipts`` that were
-    kept are in the log.
+    kept are in the log.  ``doubt`` says why the outcomes cannot tell how people were treated.
     """
 
     stream: str
@@ -67,6 +68,7 @@ class StreamAudit:
     findings: tuple[str, ...]
     finished: bool = True
     receipts: int = 0
+    doubt: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -415,6 +417,7 @@ class _Auditor:
             findings=tuple(findings),
             finished=finished,
             receipts=self._receipts,
+            doubt=self._count.doubt if counted else None,
         )
 
 
@@ -434,7 +437,14 @@ class _Count:
         self._length = max(self._due)
         self._guaranteed = True
         self._pending: list[Any] | None = None
+        self._outcomes = OutcomeTally()
         self._begin()
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the outcomes cannot tell how people were treated; ``None``: nothing speaks for it."""
+        relevant = self._prop.relevant_outcome
+        return None if relevant is None else self._outcomes.coverage(relevant=relevant).doubt
 
     def _begin(self) -> None:
         self._decided = 0
@@ -451,8 +461,11 @@ class _Count:
             self._decide(entry)
         elif isinstance(entry, Observed):
             pending, self._pending = self._pending, None
-            if pending is not None and entry.outcome == self._prop.relevant_outcome:
-                self._include(*pending)
+            if pending is not None:
+                group, accepted = pending
+                self._outcomes.know(group, accepted, entry.outcome)
+                if entry.outcome == self._prop.relevant_outcome:
+                    self._include(group, accepted)
         elif isinstance(entry, Overridden):
             self._override(entry)
         self.seq = entry.seq

@@ -1,7 +1,8 @@
 """A service to look at: a simulated classifier, biased, feeds three streams.
 
 * *loans*: acceptance rates, in windows of 100 decisions.
-* *hiring*: acceptance rates of those who turn out to be suitable, which is known a moment later.
+* *triage*: who is seen at once, among those who turn out to be urgent; everybody is examined in the
+  end, so this becomes known of those who were made to wait as well.
 * *benefits*: acceptance rates of everybody so far, for ever.
 
 Every stream counts what its classifier would have done alone, so each one shows its own twin.
@@ -55,7 +56,8 @@ class Scenario:
 
     ``merit`` is the mean chance that a person is suitable, by group; ``penalty`` what the
     classifier takes from the scores of the first group.  ``before`` decisions are made at once, the
-    others at ``pace`` a second.
+    others at ``pace`` a second.  ``labelled``: each decision is followed by its outcome, which is
+    for streams where that becomes known of everybody, rejected or not.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Scenario:
     before: int
     pace: float
     human: bool = False
+    labelled: bool = False
 
     def people(self, rng: np.random.Generator) -> Iterator[BatchItem]:
         """Applicants, without end; overruling costs the score's distance from the threshold."""
@@ -94,8 +97,8 @@ SCENARIOS = (
         make=lambda inputs: synthesize(DemographicParity("0.1"), inputs, horizon=100),
     ),
     Scenario(
-        name="hiring", groups=("women", "men"), share=0.45, merit=(0.55, 0.55), penalty=0.2,
-        before=570, pace=8.0,
+        name="triage", groups=("women", "men"), share=0.45, merit=(0.55, 0.55), penalty=0.2,
+        before=570, pace=8.0, labelled=True,
         make=lambda inputs: synthesize(EqualOpportunity("0.2"), inputs, horizon=60),
     ),
     Scenario(
@@ -204,19 +207,15 @@ class _Feeder:
             await asyncio.sleep(self._pause)
             await self._decide(person)
 
-    @property
-    def _labelled(self) -> bool:
-        return self._scenario.name == "hiring"
-
     def _known(self, person: BatchItem) -> BatchItem:
-        return person if self._labelled else msgspec.structs.replace(person, outcome=None)
+        return person if self._scenario.labelled else msgspec.structs.replace(person, outcome=None)
 
     async def _decide(self, person: BatchItem) -> None:
         request = DecisionRequest(person.group, person.proposed, person.cost)
         begun = time.perf_counter()
         answer = await self._submit(Decide(request))
         self._service.latencies.add(time.perf_counter() - begun)
-        if self._labelled:
+        if self._scenario.labelled:
             await asyncio.sleep(self._pause / 5)
             await self._observe(msgspec.json.decode(answer, type=Decision).n, bool(person.outcome))
 

@@ -15,6 +15,7 @@ import msgspec
 
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.long import LongPolicy
+from fairshield.outcomes import ADVICE
 from fairshield.periodic import PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.records import declared
@@ -198,7 +199,7 @@ class LiveStream:
             raise Refusal(
                 "outcome-pending",
                 f"decision {self.n} awaits its outcome: POST it to "
-                f"/v1/streams/{self.name}/outcomes before the next decision",
+                f"/v1/streams/{self.name}/outcomes before the next decision; {ADVICE}",
             )
         if capacity is not None and capacity < len(items):
             raise Refusal(
