@@ -22,6 +22,7 @@ from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Unseen, groups_of
 from fairshield.inputs import InputModel
 from fairshield.inputs.columns import check_known, column
+from fairshield.outcomes import ADVICE
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import group_numbers
@@ -454,8 +455,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if outcomes is None:
             raise InvalidValueError(
                 f"{self._prop} counts people by their outcome, so decisions need it: pass the "
-                "true labels as outcomes=, as score does with y; where outcomes come after the "
-                "decisions, use stream_.decide and stream_.observe, one person at a time"
+                "true labels as outcomes=, as score does with y; where an outcome comes after its "
+                "decision but before the next, use stream_.decide and stream_.observe; "
+                f"{ADVICE}"
             )
         return scores, groups, self._outcomes(outcomes, len(scores))
 
