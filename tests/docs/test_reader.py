@@ -66,12 +66,17 @@ SKEWED = fs.InputModel.from_table(
         ("b", True, 1.0): 0.42,
     }
 )
-LATER = fs.InputModel.from_table(  # whose dear requests are those that count
-    {(g, r, c): 0.125 for g in "ab" for r in (True, False) for c in (0.2, 1.5)},
-    outcomes={
-        (g, r, c): 0.9 if c > 1 else 0.1 for g in "ab" for r in (True, False) for c in (0.2, 1.5)
-    },
-)
+
+
+def dearer(often: float) -> fs.InputModel:
+    """Two prices; those who cost 1.5 count ``often``, those who cost 1 in three of ten cases."""
+    cells = [(g, r, c) for g in "ab" for r in (True, False) for c in (1.0, 1.5)]
+    return fs.InputModel.from_table(
+        dict.fromkeys(cells, 0.125),
+        outcomes={cell: often if cell[2] > 1 else 0.3 for cell in cells},
+    )
+
+
 UNFAIR = fs.Counts({"a": (2, 1), "b": (3, 1)})
 POLICIES: dict[str, Callable[[], fs.Policy]] = {
     "parity": lambda: fs.synthesize(DP("0.1"), SKEWED, horizon=10),
@@ -95,7 +100,7 @@ POLICIES: dict[str, Callable[[], fs.Policy]] = {
         DP("0.1"), fs.InputSchedule([(scored(), 10), (scored(seed=1), 15)]), horizon=30
     ),
     "schedule by outcome": lambda: fs.synthesize(
-        EO("0.2", min_support=2), fs.InputSchedule([(LEVELS, 6), (LATER, 6)]), horizon=12
+        EO("0.1", min_support=8), fs.InputSchedule([(dearer(0.3), 15), (dearer(0.9), 15)]), horizon=30
     ),
     "further": lambda: fs.synthesize(DP("0.1"), LEVELS, horizon=20, further=20),
     "best effort": lambda: fs.synthesize(
