@@ -100,7 +100,8 @@ POLICIES: dict[str, Callable[[], fs.Policy]] = {
         DP("0.1"), fs.InputSchedule([(scored(), 10), (scored(seed=1), 15)]), horizon=30
     ),
     "schedule by outcome": lambda: fs.synthesize(
-        EO("0.1", min_support=8), fs.InputSchedule([(dearer(0.3), 15), (dearer(0.9), 15)]), horizon=30
+        EO("0.1", min_support=8), fs.InputSchedule([(dearer(0.3), 15), (dearer(0.9), 9)]),
+        horizon=30,
     ),
     "further": lambda: fs.synthesize(DP("0.1"), LEVELS, horizon=20, further=20),
     "best effort": lambda: fs.synthesize(
