@@ -26,6 +26,7 @@ from fairshield.inputs import InputSchedule as InputSchedule
 from fairshield.pareto import Pareto as Pareto
 from fairshield.pareto import pareto as pareto
 from fairshield.policy import Policy as Policy
+from fairshield.reading import Reading as Reading
 from fairshield.runtime.audit import audit as audit
 from fairshield.runtime.report import AuditReport as AuditReport
 from fairshield.runtime.shield import Shield as Shield

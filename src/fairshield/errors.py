@@ -5,6 +5,42 @@ Each error is also the builtin a caller would expect, so ``except ValueError`` k
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+Spelling = Callable[[str, Any], str]
+"""How an argument and its value, ``None`` for none in particular, are written."""
+
+
+def _in_python(name: str, value: Any) -> str:
+    return f"{name}=" if value is None else f"{name}={value!r}"
+
+
+_SPELLING: ContextVar[Spelling] = ContextVar("spelling", default=_in_python)
+
+
+def argument(name: str, value: Any = None) -> str:
+    """What the reader of a message types to give ``name``, for remedies that name one.
+
+    In Python it is a keyword; :func:`spelling` says what it is elsewhere.
+
+    >>> argument("unseen"), argument("method", "long")
+    ('unseen=', "method='long'")
+    """
+    return _SPELLING.get()(name, value)
+
+
+@contextlib.contextmanager
+def spelling(spell: Spelling) -> Iterator[None]:
+    """Messages that are made meanwhile name arguments as ``spell`` does."""
+    token = _SPELLING.set(spell)
+    try:
+        yield
+    finally:
+        _SPELLING.reset(token)
+
 
 class FairshieldError(Exception):
     """Base of all errors that fairshield raises on purpose."""

@@ -5,19 +5,17 @@ Every fault names its line, so that a person can find it in a file of a million.
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import hashlib
 import json
 import math
-import sys
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairshield.counts import Group, group_name
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.groups import CROSS
+from fairshield.tables import Table
 
 Format = Literal["jsonl", "csv"]
 Parsed = TypeVar("Parsed")
@@ -27,8 +25,11 @@ Columns = Mapping[str, tuple[str, ...]]
 """Which columns of somebody else's table each of our fields is read from."""
 _EXPORTED = frozenset({"created", "decision", "outcome", "override", "closed"})
 """What the entries of a service's log are called."""
-_TRUE = frozenset({"1", "true", "yes", "accept", "accepted"})
-_FALSE = frozenset({"0", "false", "no", "reject", "rejected"})
+YES = ("1", "true", "yes", "accept", "accepted")
+NO = ("0", "false", "no", "reject", "rejected")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_TABLES = (".csv", ".tsv", ".tab")
+"""How the names of CSV files end."""
 
 
 class Record(NamedTuple):
@@ -44,13 +45,21 @@ class Record(NamedTuple):
                 return empty
             raise InvalidValueError(
                 f"line {self.line}: the {key} is empty: fill it in, or say what becomes of people "
-                "without one (--unseen follow or map:GROUP, where there is the option)"
+                f"without one ({argument('unseen', 'follow')} or {argument('unseen', 'map:GROUP')})"
             )
         return self._parsed(key, group_name)
 
     def flag(self, key: str) -> bool:
         """A decision or outcome: 1/0, true/false, yes/no, accept/reject."""
-        return self._parsed(key, as_flag)
+        try:
+            return self._parsed(key, as_flag)
+        except InvalidValueError as error:
+            if self.missing(key):
+                raise
+            raise InvalidValueError(
+                f"{error}; say what your own words mean with {argument('yes_words')} and "
+                f"{argument('no_words')}"
+            ) from None
 
     def cost(self, key: str = "cost", default: float = 1.0) -> float:
         """The price of overruling; ``default`` where the record has none."""
@@ -68,78 +77,35 @@ class Record(NamedTuple):
         return self.fields.get(key) in (None, "")
 
     def _parsed(self, key: str, parse: Callable[[Any], Parsed]) -> Parsed:
+        if key in self.fields and self.missing(key):
+            raise InvalidValueError(f"line {self.line}: {key!r} is empty: fill it in")
         if self.missing(key):
-            raise InvalidValueError(f"line {self.line}: no {key!r} in {self.fields}")
+            # The names of its fields; what they hold is about a person.
+            there = ", ".join(map(repr, self.fields)) or "none"
+            raise InvalidValueError(
+                f"line {self.line}: no {key!r}, the fields are {there}: say which is meant with "
+                f"{argument('columns', {key: 'COLUMN'})}"
+            )
         try:
             return parse(self.fields[key])
         except InvalidValueError as error:
             raise InvalidValueError(f"line {self.line}: {key}: {error}") from None
 
 
-@contextlib.contextmanager
-def open_text(path: str | Path) -> Iterator[Iterator[str]]:
-    """Lines of a UTF-8 file, with or without a byte-order mark."""
-    with Path(path).open("rb") as lines:
-        yield decoded(lines)
-
-
-@contextlib.contextmanager
-def open_lines(path: str | Path, trace: Trace | None = None) -> Iterator[Iterator[str]]:
-    """Lines of a UTF-8 file, or of standard input for ``-``; ``trace`` follows the bytes read."""
-    if str(path) == "-":
-        if sys.stdin is None:
-            raise InvalidValueError("nothing to read: standard input is closed")
-        yield decoded(_followed(sys.stdin.buffer, trace))
-        return
-    with Path(path).open("rb") as lines:
-        yield decoded(_followed(lines, trace))
-
-
-class Trace:
-    """The digest of the very bytes that were read, their number, and that of the lines."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-        self.size = self.lines = 0
-
-    def follow(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines as they are; they are complete when the last one has been taken."""
-        for line in lines:
-            self._digest.update(line)
-            self.size += len(line)
-            self.lines += 1
-            yield line
-
-    @property
-    def sha256(self) -> str:
-        """In hexadecimal."""
-        return self._digest.hexdigest()
-
-
-def _followed(lines: Iterable[bytes], trace: Trace | None) -> Iterable[bytes]:
-    return lines if trace is None else trace.follow(lines)
-
-
-def decoded(lines: Iterable[bytes]) -> Iterator[str]:
-    """Lines as text; a byte-order mark is dropped, a line that is not UTF-8 is named."""
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise InvalidValueError(
-                f"line {number}: not UTF-8 text ({error.reason} at byte {error.start}): save the "
-                "file as UTF-8"
-            ) from None
-
-
 def format_of(path: str | Path) -> Format:
     """Which format a file's name promises; standard input counts as JSON lines."""
-    return "csv" if str(path).lower().endswith(".csv") else "jsonl"
+    return "csv" if str(path).lower().endswith(_TABLES) else "jsonl"
 
 
 def read_records(lines: Iterable[str], format: Format) -> Iterator[Record]:
-    """Records one at a time, as soon as their line is complete."""
-    return _read_jsonl(lines) if format == "jsonl" else _read_csv(lines)
+    """Records one at a time, as soon as their line is complete; their fields as written.
+
+    :class:`fairshield.Reading` reads what is written otherwise.
+    """
+    if format == "jsonl":
+        yield from _read_jsonl(lines)
+    else:
+        yield from (Record(line, fields) for line, fields in Table(lines))
 
 
 def _read_jsonl(lines: Iterable[str]) -> Iterator[Record]:
@@ -149,59 +115,26 @@ def _read_jsonl(lines: Iterable[str]) -> Iterator[Record]:
         try:
             fields = json.loads(line)
         except json.JSONDecodeError as error:
-            raise InvalidValueError(
-                f"line {number}: not a JSON object ({error.msg} at column {error.colno}): "
-                f"{line.strip()[:80]!r}"
-            ) from None
+            told = f"line {number}: not a JSON object ({error.msg} at column {error.colno})"
+            hint = f": read a CSV with {argument('format', 'csv')}" if number == 1 else ""
+            raise InvalidValueError(told + hint) from None
         except (ValueError, RecursionError) as error:  # more digits or nesting than Python takes
             raise InvalidValueError(f"line {number}: not a JSON object ({error})") from None
         if not isinstance(fields, dict):
-            raise InvalidValueError(f"line {number}: expected a JSON object, got {fields!r}")
+            raise InvalidValueError(
+                f"line {number}: expected a JSON object, got {type(fields).__name__}"
+            )
         yield Record(number, fields)
 
 
-def _read_csv(lines: Iterable[str]) -> Iterator[Record]:
-    reader = csv.reader(lines)
-    try:
-        header = next(reader, None)
-        if header is None:
-            raise InvalidValueError(
-                "the CSV is empty: expected a header such as 'group,proposed,cost'"
-            )
-        names = [name.strip() for name in header]
-        _check_header(names)
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(names):
-                raise InvalidValueError(
-                    f"line {reader.line_num}: {len(row)} fields where the header has {len(names)}"
-                )
-            yield Record(reader.line_num, dict(zip(names, row, strict=True)))
-    except csv.Error as error:
-        raise InvalidValueError(f"line {reader.line_num}: not CSV: {error}") from None
-
-
-def _check_header(names: list[str]) -> None:
-    for name in names:
-        if name and names.count(name) > 1:
-            raise InvalidValueError(
-                f"the header has {names.count(name)} columns {name!r}, of which only one can be "
-                "read: rename the others"
-            )
-    for sign, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and sign in names[0]:
-            raise InvalidValueError(
-                f"the header {names[0]!r} is one column, with {called} in it: fields must be "
-                "separated by commas; save the file with commas"
-            )
-
-
-def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) -> Iterator[Record]:
+def renamed(
+    records: Iterable[Record], columns: Columns, *, keep: bool = False, optional: bool = False
+) -> Iterator[Record]:
     """Records with our fields beside their own, read from the columns named.
 
     Several columns make one group: who is in it has these values in all of them.  With ``keep`` a
-    record's own field is not replaced by another value.
+    record's own field is not replaced by another value; with ``optional`` columns that are not
+    there are left out.
 
     >>> rows = [Record(2, {"sex": "f", "race": "x", "approved": "1"})]
     >>> columns = {"group": ("sex", "race"), "accepted": ("approved",)}
@@ -209,7 +142,10 @@ def renamed(records: Iterable[Record], columns: Columns, *, keep: bool = False) 
     'f × x'
     """
     for i, record in enumerate(records):
-        if not i:
+        if not i and optional:
+            there = record.fields.keys()
+            columns = {name: theirs for name, theirs in columns.items() if there >= set(theirs)}
+        elif not i:
             _check_columns(record, columns)
         found = {name: _value(record, theirs) for name, theirs in columns.items()}
         for name, value in found.items() if keep else ():
@@ -298,19 +234,32 @@ def as_flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
-    if word in _TRUE or value in (1, 1.0):
+    if word in YES or value in (1, 1.0):
         return True
-    if word in _FALSE or value in (0, 0.0):
+    if word in NO or value in (0, 0.0):
         return False
     raise InvalidValueError(f"expected 1/0, true/false, yes/no or accept/reject, got {value!r}")
 
 
+def read_number(value: Any) -> float:
+    """A number, or not a number for whatever is none.
+
+    Text is read as programs write it: Python would also take the digits of ``1_000``.
+
+    >>> read_number("1e-2"), read_number(2), read_number("1_000"), read_number("0,35")
+    (0.01, 2.0, nan, nan)
+    """
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def as_cost(value: Any) -> float:
     """A finite price of at least 0."""
-    try:
-        cost = float(value)
-    except (TypeError, ValueError):
-        cost = math.nan
+    cost = read_number(value)
     if not 0.0 <= cost < math.inf:
         raise InvalidValueError(f"a cost must be a finite number of at least 0, got {value!r}")
     return cost

@@ -26,19 +26,22 @@ from pathlib import Path
 from typing import Any
 
 from fairshield.counts import Counts, Group, unknown_group
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.inputs import InputModel
 from fairshield.inputs.recorded import recorded_outcomes
+from fairshield.lines import open_lines
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.records import Record, declared, format_of, open_lines, read_records
+from fairshield.reading import Reading
+from fairshield.records import Record, declared, read_number
 from fairshield.spec import Property, property_from_dict
 from fairshield.synthesis import Method, synthesize
 
 WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame")
 PERIODIC_KEYS = ("periodic", "period", "periods", "lookahead", "bounds", "fallback")
 AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
-RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names")
+READING_KEYS = ("columns", "format", "separator", "decimal", "encoding", "yes_words", "no_words")
+RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names", *READING_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,10 +225,22 @@ def parse_counts(counts: Mapping[Any, Any], groups: tuple[Group, ...], key: str)
     return Counts(table)
 
 
-def parse_inputs(data: Mapping[str, Any], groups: tuple[Group, ...] = ()) -> InputModel:
+def parse_reading(data: Mapping[str, Any]) -> Reading:
+    """How the records are written that these words are about."""
+    said = {key: data[key] for key in READING_KEYS if data.get(key) is not None}
+    for key in ("columns", "yes_words", "no_words"):
+        if key in said:
+            said[key] = _lists(said[key], key)
+    return Reading(**said)
+
+
+def parse_inputs(
+    data: Mapping[str, Any], groups: tuple[Group, ...] = (), *, shared: Reading | None = None
+) -> InputModel:
     """The input model that these words describe: agnostic, or estimated from records.
 
-    Its groups are written, and ordered, as ``groups`` are, if they read the same.
+    Its groups are written, and ordered, as ``groups`` are, if they read the same.  ``shared`` is
+    how another file is written, too, whose columns these records may lack.
     """
     if ("groups" in data) == ("inputs" in data):
         raise InvalidValueError(
@@ -233,11 +248,16 @@ def parse_inputs(data: Mapping[str, Any], groups: tuple[Group, ...] = ()) -> Inp
             "groups = {a = 0.4, b = 0.6}) or inputs (a CSV file of recorded requests), "
             + ("not both" if "groups" in data else "so far there is neither")
         )
-    return _agnostic(data, groups) if "groups" in data else _recorded(data, groups)
+    if "inputs" in data:
+        return _recorded(data, groups, shared)
+    of_inputs = [key for key in RECORDED_KEYS if key not in AGNOSTIC_KEYS]
+    if shared is not None:
+        of_inputs = [key for key in of_inputs if key not in READING_KEYS]
+    _refuse(data, of_inputs, "goes with inputs, not with groups")
+    return _agnostic(data, groups)
 
 
 def _agnostic(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
-    _refuse(data, set(RECORDED_KEYS) - set(AGNOSTIC_KEYS), "goes with inputs, not with groups")
     shares = _numbers(data, "groups", groups)
     if set(shares) == set(groups):
         shares = {group: shares[group] for group in groups}
@@ -245,7 +265,9 @@ def _agnostic(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
     return InputModel.agnostic(shares, cost=_number(data, "cost", 1.0), outcomes=outcomes)
 
 
-def _recorded(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
+def _recorded(
+    data: Mapping[str, Any], groups: tuple[Group, ...], shared: Reading | None
+) -> InputModel:
     _refuse(data, {"outcomes"}, "goes with groups: recorded inputs have an 'outcome' column")
     if not isinstance(data["inputs"], str):
         raise InvalidValueError(f"inputs must name a file, got {data['inputs']!r}")
@@ -253,9 +275,10 @@ def _recorded(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
     if "bins" in data:
         options["bins"] = None if data["bins"] in ("none", None) else data["bins"]
     names = _list(data, "names") if "names" in data else groups or None
+    reading = parse_reading(data) if shared is None else replace(shared, format=None)
     try:
-        with open_lines(data["inputs"]) as lines:
-            records = list(read_records(lines, format_of(data["inputs"])))
+        with reading.open(data["inputs"], optional=shared is not None) as found:
+            records = list(found)
         if groups:
             records = [record.declared(groups) for record in records]
         if names is not None:
@@ -274,26 +297,33 @@ def _recorded(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
 def _from_scores(
     records: list[Record], data: Mapping[str, Any], options: dict[str, Any]
 ) -> InputModel:
-    scores, threshold = [_score(record) for record in records], _number(data, "threshold", 0.5)
+    if "threshold" in data:
+        options["threshold"] = _number(data, "threshold", 0.5)
+    threshold = options.get("threshold", 0.5)
+    scores = [_score(record, sure="threshold" in data) for record in records]
     outcomes, why = recorded_outcomes(records, [score >= threshold for score in scores])
     model = InputModel.from_scores(
         scores,
         [record.group() for record in records],
         outcomes,
-        threshold=threshold,
         cost=data.get("cost", "confidence"),
         **options,
     )
     return replace(model, why_none=why)
 
 
-def _score(record: Record) -> float:
-    try:
-        return float(record.fields["score"])
-    except (KeyError, TypeError, ValueError):
+def _score(record: Record, *, sure: bool) -> float:
+    """A score; one that is no probability only if the threshold is ``sure``."""
+    said = record.fields.get("score")
+    score = read_number(said)
+    if math.isnan(score):
+        raise InvalidValueError(f"line {record.line}: score: expected a number, got {said!r}")
+    if not sure and not 0.0 <= score <= 1.0:
         raise InvalidValueError(
-            f"line {record.line}: score: expected a number, got {record.fields.get('score')!r}"
-        ) from None
+            f"line {record.line}: the score {score:g} lies outside 0 to 1, so that 0.5 need not be "
+            f"where acceptance begins: say from which score on with {argument('threshold')}"
+        )
+    return score
 
 
 # Checks -------------------------------------------------------------------------------------
@@ -352,6 +382,17 @@ def _list(data: Mapping[str, Any], key: str) -> tuple[Any, ...]:
     if not isinstance(values, (list, tuple)):
         raise InvalidValueError(f"{key} must be a list, got {values!r}")
     return tuple(values)
+
+
+def _lists(value: Any, key: str) -> dict[str, tuple[str, ...]]:
+    """Lists of names by field, where one name and one list for all fields are lists, too."""
+    table = value if isinstance(value, Mapping) else {"": value}
+    if key == "columns" and "" in table:
+        raise InvalidValueError(f"columns must say which, as in {{group = 'sex'}}, got {value!r}")
+    return {
+        field: (names,) if isinstance(names, str) else _list({key: names}, key)
+        for field, names in table.items()
+    }
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[Any, Any]:

@@ -113,7 +113,7 @@ BAD_RECORDS = {
     "not a flag": (b"group,proposed\na,1\nb,perhaps\n", "line 3: proposed"),
     "short row": (b"group,proposed\na,1\nb\n", "line 3: 1 fields where the header has 2"),
     "score of letters": (b"group,score\na,high\nb,0.5\n", "line 2: score"),
-    "score NaN": (b"group,score\na,0.5\nb,nan\n", "scores must be finite"),
+    "score NaN": (b"group,score\na,0.5\nb,nan\n", "line 3: score: expected a number, got 'nan'"),
     "no columns": (b"x,y\n1,2\n", "line 2: no 'group'"),
     "not UTF-8": (b"group,proposed\na,1\n\xff,0\n", "line 3: not UTF-8"),
 }

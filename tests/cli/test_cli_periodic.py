@@ -468,7 +468,7 @@ def test_mistakes_in_asking_are_told(
     assert "depends on the whole run, so explain a log that run has written" in result.stderr
     result = command("explain", policy, "-", stdin=jsonl)
     assert result.exit_code == 2
-    assert "Error: -: line 1: no 'accepted' in" in result.stderr
+    assert "Error: -: line 1: no 'accepted', the fields are 'id'," in result.stderr
 
 
 # simulate -----------------------------------------------------------------------------------

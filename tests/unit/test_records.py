@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.records import as_cost, as_flag, open_text, read_records
+from fairshield.lines import open_text
+from fairshield.records import as_cost, as_flag, read_records
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,9 @@ def test_costs_as_people_write_them(text: Any, cost: float) -> None:
     assert as_cost(text) == cost
 
 
-@pytest.mark.parametrize("text", ["", "x", None, "-1", "nan", "inf", -0.1, float("nan"), []])
+@pytest.mark.parametrize(
+    "text", ["", "x", None, "-1", "nan", "inf", -0.1, float("nan"), [], "1_0", "0,5", "٣"]
+)
 def test_anything_else_is_no_cost(text: Any) -> None:
     with pytest.raises(fs.InvalidValueError, match="finite number of at least 0"):
         as_cost(text)
@@ -60,7 +63,7 @@ def test_jsonl_records_know_their_line() -> None:
         ('{"group": "a"', ["line 2", "not a JSON object"]),
         ("[1, 2]", ["line 2", "expected a JSON object"]),
         ("7", ["line 2", "expected a JSON object"]),
-        ("group=a", ["line 2", "not a JSON object", "'group=a'"]),
+        ("group=a", ["line 2", "not a JSON object"]),
         ("[" * 100_000, ["line 2", "not a JSON object"]),
     ],
 )
@@ -76,7 +79,8 @@ def test_malformed_json_names_its_line(line: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("fields", "ask", "part"),
     [
-        ({"proposed": 1}, lambda r: r.group(), "line 1: no 'group'"),
+        ({"proposed": 1}, lambda r: r.group(), "line 1: no 'group', the fields are 'proposed'"),
+        ({"proposed": ""}, lambda r: r.flag("proposed"), "line 1: 'proposed' is empty"),
         ({"group": 1.5}, lambda r: r.group(), "line 1: group: a group name must be"),
         ({"group": ["a"]}, lambda r: r.group(), "line 1: group: a group name must be"),
         ({"group": "a"}, lambda r: r.flag("proposed"), "line 1: no 'proposed'"),
@@ -143,11 +147,10 @@ def test_json_lines_carry_any_name(rows: list[tuple[str, bool, float]]) -> None:
 def test_a_name_that_two_columns_bear_is_refused() -> None:
     with pytest.raises(fs.InvalidValueError, match="2 columns 'group'"):
         list(read_records(["group,accepted, group\n", "a,1,b\n"], "csv"))
-    assert len(list(read_records(["group,,\n", "a,1,2\n"], "csv"))) == 1
+    assert len(list(read_records(["group,,\n", "a,,\n"], "csv"))) == 1
 
 
-@pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs")])
-def test_other_separators_than_commas_are_named(sign: str, called: str) -> None:
-    rows = [f"group{sign}accepted\n", f"a{sign}1\n"]
-    with pytest.raises(fs.InvalidValueError, match=f"{called} in it: fields must be separated by"):
-        list(read_records(rows, "csv"))
+@pytest.mark.parametrize("sign", [";", "\t", "|", ","])
+def test_the_separator_is_the_one_in_the_header(sign: str) -> None:
+    (record,) = read_records([f"group{sign}accepted\n", f"a{sign}1\n"], "csv")
+    assert record.fields == {"group": "a", "accepted": "1"}

@@ -26,6 +26,7 @@ from fairshield.cli.explain import explain
 from fairshield.cli.inspect import inspect
 from fairshield.cli.keys import keys
 from fairshield.cli.monitor import monitor
+from fairshield.cli.naming import option_of
 from fairshield.cli.pareto import pareto
 from fairshield.cli.reproduce import reproduce
 from fairshield.cli.run import run
@@ -34,7 +35,13 @@ from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
 from fairshield.cli.tail import tail
 from fairshield.cli.verify import verify
-from fairshield.errors import FairshieldError, InfeasibleError, OutcomesWarning, VacuousWarning
+from fairshield.errors import (
+    FairshieldError,
+    InfeasibleError,
+    OutcomesWarning,
+    VacuousWarning,
+    spelling,
+)
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 _WARNINGS = (OutcomesWarning, VacuousWarning)
@@ -80,7 +87,8 @@ def plain_warnings() -> Iterator[None]:
 def plain_errors() -> Iterator[None]:
     """Turn expected errors into a message on standard error and an exit code."""
     try:
-        yield
+        with spelling(option_of):
+            yield
     except BrokenPipeError:
         _discard_output()
         raise click.exceptions.Exit(BROKEN_PIPE) from None

@@ -13,9 +13,7 @@ from fairshield.cli.audit_page import new_keeper, page_target, print_page, write
 from fairshield.cli.audit_report import print_report
 from fairshield.cli.options import (
     checkpoint_option,
-    column_option,
     examples,
-    format_option,
     given,
     horizon_option,
     json_option,
@@ -26,12 +24,10 @@ from fairshield.cli.options import (
     unseen_option,
 )
 from fairshield.cli.output import INCONCLUSIVE, print_json
+from fairshield.cli.reading import given_reading, reading_argument
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
-from fairshield.records import (
-    Columns,
-    Format,
-)
+from fairshield.reading import Reading
 from fairshield.runtime.report import AuditReport
 
 
@@ -70,9 +66,8 @@ from fairshield.runtime.report import AuditReport
 @click.option(
     "--names", metavar="A,B", callback=names_callback, help="The groups, first one first."
 )
-@column_option
 @unseen_option
-@format_option
+@reading_argument
 @click.option(
     "--html",
     "page",
@@ -92,9 +87,8 @@ def audit(
     expect: list[tuple[str, int, str]],
     policy: Path | None,
     names: tuple[str, ...] | None,
-    columns: Columns,
     unseen: Unseen,
-    format: Format | None,
+    reading: Reading,
     page: str | None,
     date: str | None,
     as_json: bool,
@@ -121,14 +115,12 @@ def audit(
     """
     chosen = given(words)
     if db is not None:
-        others = given({"policy": policy, "names": names, "format": format}) | chosen
+        others = given({"policy": policy, "names": names}) | chosen | given_reading(reading)
         if page is not None:
             raise InvalidValueError(
                 "--html is for one log, and --db for a whole database: export a stream "
                 "(GET /v1/streams/NAME/log.jsonl) and audit that file with --policy and --html"
             )
-        if columns:
-            others |= {"column": columns}
         audit_all(ctx, db, log, expect, others, as_json)
         return
     if len(log) != 1 or expect:
@@ -138,7 +130,7 @@ def audit(
         )
     if date is not None and page is None:
         raise InvalidValueError("--date goes with --html: it is printed on the page")
-    task = Task(log[0], policy, names, columns, unseen, format, chosen, date or "")
+    task = Task(log[0], policy, names, reading, unseen, chosen, date or "")
     target = None if page is None else page_target(page, log[0])
     found = audit_one(task, None if target is None else new_keeper())
     written = None if target is None else write_page(found, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,20 +9,11 @@ from fairshield.cli.stream import blamed_on
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError
 from fairshield.groups import MISSING, Unseen
+from fairshield.lines import Trace
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
-from fairshield.records import (
-    Columns,
-    Format,
-    Record,
-    Trace,
-    decisions_of,
-    declared,
-    format_of,
-    open_lines,
-    read_records,
-    renamed,
-)
+from fairshield.reading import Reading
+from fairshield.records import declared
 from fairshield.runtime.audit import audit as audit_log
 from fairshield.runtime.report import AuditReport
 from fairshield.spec import Property
@@ -36,9 +26,8 @@ class Task(NamedTuple):
     log: str
     policy: Path | None
     names: tuple[str, ...] | None
-    columns: Columns
+    reading: Reading
     unseen: Unseen
-    format: Format | None
     chosen: dict[str, Any]
     date: str
 
@@ -76,8 +65,8 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
     groups = _groups(loaded, task.names, chosen.get("start"))
     start = None if groups is None else parse_start(chosen, groups)
     trace = Trace()
-    with open_lines(task.log, trace) as lines, blamed_on(task.log):
-        records, empty = _records(lines, task), None if task.unseen.kind == "refuse" else MISSING
+    empty = None if task.unseen.kind == "refuse" else MISSING
+    with task.reading.open(task.log, trace, exported=True) as records, blamed_on(task.log):
         report = audit_log(
             prop,
             records
@@ -94,11 +83,6 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
             unseen=task.unseen,
         )
     return Found(task, report, prop, loaded, shield, start, trace, keeper)
-
-
-def _records(lines: Iterator[str], task: Task) -> Iterator[Record]:
-    records = read_records(lines, task.format or format_of(task.log))
-    return renamed(decisions_of(records), task.columns)
 
 
 def data_of(found: Found) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from fairshield.cli.output import (
     human_size,
     print_facts,
 )
+from fairshield.cli.reading import given_reading
 from fairshield.errors import InvalidValueError
 
 
@@ -86,12 +87,10 @@ def _command(task: Task, target: Path) -> str:
         words += _option(name, value)
     if task.names is not None:
         words += ["--names", ",".join(task.names)]
-    for field, columns in task.columns.items():
-        words += ["--column", f"{field}={','.join(columns)}"]
     if task.unseen.kind != "refuse":
         words += ["--unseen", str(task.unseen)]
-    if task.format is not None:
-        words += ["--format", task.format]
+    for name, values in given_reading(task.reading).items():
+        words += [word for value in values for word in (f"--{name}", value)]
     words += ["--date", task.date] if task.date else []
     return shlex.join([*words, "--html", target.name])
 

@@ -11,7 +11,6 @@ import numpy as np
 from fairshield.cli.options import (
     bounds_option,
     examples,
-    format_option,
     given,
     input_options,
     json_option,
@@ -31,11 +30,12 @@ from fairshield.cli.output import (
     print_table,
     progress_bar,
 )
+from fairshield.cli.reading import reading_options
 from fairshield.cli.stream import blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
 from fairshield.plots import plot_periods, require_matplotlib, sparkline, tenths
-from fairshield.records import Format, format_of, open_lines, read_records
+from fairshield.reading import Reading
 from fairshield.spec import Property
 from fairshield.specfile import (
     override,
@@ -43,6 +43,7 @@ from fairshield.specfile import (
     parse_inputs,
     parse_period,
     parse_property,
+    parse_reading,
     parse_start,
     read_spec,
 )
@@ -75,12 +76,12 @@ from fairshield.specfile import (
 @lookahead_option
 @start_option
 @input_options
+@reading_options
 @click.option(
     "--runs", metavar="N", type=click.IntRange(min=1), help="Simulated runs.  [default: 100]"
 )
 @seed_option
 @click.option("--log", metavar="FILE", help="Recorded requests instead of simulated ones.")
-@format_option
 @click.option(
     "--plot", metavar="PNG", type=click.Path(dir_okay=False, path_type=Path),
     help="Where to draw the comparison.",
@@ -92,7 +93,6 @@ def compare(
     runs: int | None,
     seed: int,
     log: str | None,
-    format: Format | None,
     plot: Path | None,
     as_json: bool,
     **words: Any,
@@ -113,13 +113,14 @@ def compare(
         raise InvalidValueError("--runs is for simulated requests: a log has as many as it has")
     said = override({} if spec is None else read_spec(spec), given(words))
     period, periods = parse_period(said), said.get("periods", 10)
-    prop, inputs = parse_property(said), parse_inputs(said)
+    prop, reading = parse_property(said), parse_reading(said)
+    inputs = parse_inputs(said, shared=None if log is None else reading)
     options = {"lookahead": said.get("lookahead", 2), **parse_bounds(said)}
     policies = make_policies(
         prop, inputs, period=period, periods=periods, kinds=shields,
         start=parse_start(said, inputs.groups), **options,
     )  # fmt: skip
-    streams = _streams(prop, inputs, period, periods, runs or 100, seed, log, format)
+    streams = _streams(prop, inputs, period, periods, runs or 100, seed, log, reading)
     with progress_bar("comparing") as progress:
         found = compare_policies(policies, streams, progress=progress)
     if as_json:
@@ -132,15 +133,15 @@ def compare(
 
 def _streams(
     prop: Property, inputs: InputModel, period: int, periods: int, runs: int, seed: int,
-    log: str | None, format: Format | None,
+    log: str | None, reading: Reading,
 ) -> Any:  # fmt: skip
     from fairshield.periodic.runs import Streams
 
     if log is None:
         rng = np.random.default_rng(seed)
         return Streams.drawn(prop, inputs, period=period, periods=periods, runs=runs, rng=rng)
-    with open_lines(log) as lines, blamed_on(log):
-        records = list(read_records(lines, format or format_of(log)))
+    with reading.open(log) as found, blamed_on(log):
+        records = list(found)
         streams = Streams.recorded(records, prop, inputs.groups, period * periods)
     unused = len(records) % (period * periods)
     if unused:

@@ -9,30 +9,21 @@ from typing import Any
 import click
 
 from fairshield.cli.options import (
-    column_option,
     counts_callback,
     examples,
-    format_option,
     json_option,
     policy_argument,
     unseen_option,
 )
 from fairshield.cli.output import print_json, printable
+from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
 from fairshield.policy import Policy
-from fairshield.records import (
-    Columns,
-    Format,
-    decisions_of,
-    declared,
-    format_of,
-    open_lines,
-    read_records,
-    renamed,
-)
+from fairshield.reading import Reading
+from fairshield.records import declared
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.specfile import parse_counts
@@ -70,9 +61,8 @@ Found = tuple[dict[str, Any], Decision, Any]
 @click.option(
     "--decided", metavar="N", type=int, help="Decisions made before it, if outcomes matter."
 )
-@column_option
 @unseen_option
-@format_option
+@reading_argument
 @json_option
 def explain(
     policy: Path,
@@ -84,9 +74,8 @@ def explain(
     cost: float,
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
-    columns: Columns,
     unseen: Unseen,
-    format: Format | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Say why a decision was made.
@@ -98,8 +87,7 @@ def explain(
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
-        reading = format or format_of(log)
-        found = _from_log(loaded, log, reading, columns, unseen, set(lines), only_overruled)
+        found = _from_log(loaded, log, reading, unseen, set(lines), only_overruled)
     elif group is not None and isinstance(loaded, Policy):
         found = iter([_one(loaded, group, proposed, cost, counts, decided)])
     elif group is not None:
@@ -117,15 +105,14 @@ def explain(
 def _from_log(
     policy: Policy | PeriodicPolicy,
     log: str,
-    format: Format,
-    columns: Columns,
+    reading: Reading,
     unseen: Unseen,
     lines: set[int],
     only_overruled: bool,
 ) -> Iterator[Found]:
     windows, missing = Windows(policy, unseen=unseen), set(lines)
-    with open_lines(log) as text, blamed_on(log):
-        for record in renamed(decisions_of(read_records(text, format)), columns):
+    with reading.open(log, exported=True) as records, blamed_on(log):
+        for record in records:
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled

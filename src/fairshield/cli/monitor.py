@@ -9,34 +9,24 @@ from typing import Any
 import click
 
 from fairshield.cli.options import (
-    column_option,
     examples,
-    format_option,
     given,
     horizon_option,
     json_option,
+    names_callback,
     period_option,
     property_options,
-    reading,
     start_option,
 )
-from fairshield.cli.options import names as read_names
 from fairshield.cli.output import INCONCLUSIVE, number_of, print_facts, print_json, printable
+from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.monitor import Monitor, MonitorReport, Saving
 from fairshield.periodic import load_policy
-from fairshield.records import (
-    Columns,
-    Format,
-    Record,
-    declared,
-    format_of,
-    open_lines,
-    read_records,
-    renamed,
-)
+from fairshield.reading import Reading
+from fairshield.records import Record, declared
 from fairshield.specfile import parse_inputs, parse_property, parse_start
 
 _SHOWN = 10
@@ -69,10 +59,9 @@ _SHOWN = 10
 @click.option(
     "--names",
     metavar="A,B,...",
-    callback=reading(read_names),
+    callback=names_callback,
     help="All groups, in order.  [default: as they come, or those of the policy or the inputs]",
 )
-@column_option
 @click.option(
     "--confidence",
     metavar="NUMBER",
@@ -89,7 +78,7 @@ _SHOWN = 10
     show_default=True,
     help="Conclude nothing about smaller groups.",
 )
-@format_option
+@reading_argument
 @json_option
 @click.pass_context
 def monitor(
@@ -99,10 +88,9 @@ def monitor(
     shadow: Path | None,
     inputs: str | None,
     names: tuple[str, ...] | None,
-    columns: Columns,
     confidence: float,
     min_group_size: int,
-    format: Format | None,
+    reading: Reading,
     as_json: bool,
     **words: Any,
 ) -> None:
@@ -123,7 +111,9 @@ def monitor(
         raise InvalidValueError("say what should hold: --property and --bound, or --shadow POLICY")
     prop = parse_property(chosen) if policy is None or "property" in chosen else policy.prop
     groups = _groups(names, policy, chosen.get("start"))
-    model = None if inputs is None else parse_inputs({"inputs": inputs}, groups or ())
+    model = None
+    if inputs is not None:
+        model = parse_inputs({"inputs": inputs}, groups or (), shared=reading)
     if groups is None and model is not None:
         groups = model.groups
     watching = Monitor(
@@ -137,8 +127,7 @@ def monitor(
         min_group_size=min_group_size,
         shadow=policy,
     )
-    with open_lines(log) as lines, blamed_on(log):
-        records = renamed(read_records(lines, format or format_of(log)), columns)
+    with reading.open(log) as records, blamed_on(log):
         _watch(watching, records, groups or ())
         waiting = 0 if watching.coverage is None else watching.coverage.unknown
         _check_counted(watching, waiting)

@@ -10,7 +10,6 @@ import click
 
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
-from fairshield.records import Columns
 from fairshield.spec import (
     BoundedRates,
     DemographicParity,
@@ -109,29 +108,6 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-FIELDS = ("group", "proposed", "accepted", "cost", "outcome", "overruled", "reason", "id", "time")
-
-
-def columns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Columns:
-    """``group=sex,race`` and the like: by field, the columns to read it from."""
-    found: dict[str, tuple[str, ...]] = {}
-    for text in given:
-        field, _, theirs = (side.strip() for side in text.partition("="))
-        parts = tuple(part.strip() for part in theirs.split(","))
-        if field not in FIELDS or not all(parts):
-            raise click.BadParameter(
-                f"cannot read {text!r}: expected FIELD=COLUMN, where FIELD is one of "
-                f"{', '.join(FIELDS)}",
-                ctx,
-                param,
-            )
-        if field in found or (len(parts) > 1 and field != "group"):
-            why = "is given twice" if field in found else "takes one column, only group takes more"
-            raise click.BadParameter(f"{field} {why}: {text!r}", ctx, param)
-        found[field] = parts
-    return found
-
-
 def number_or(number: Callable[[str], float], *words: str) -> Callable[[str], Any]:
     """Reads a number, or one of some words."""
 
@@ -153,7 +129,9 @@ _shares_callback = reading(lambda text: pairs(text, share))
 # Groups of options --------------------------------------------------------------------------
 
 
-def _all(*decorators: Decorator) -> Callable[[F], F]:
+def combined(*decorators: Decorator) -> Callable[[F], F]:
+    """All of these options, in this order."""
+
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -164,19 +142,6 @@ def _all(*decorators: Decorator) -> Callable[[F], F]:
 
 policy_argument = click.argument("policy", type=click.Path(dir_okay=False, path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
-format_option = click.option(
-    "--format",
-    type=click.Choice(["jsonl", "csv"]),
-    help="Default: csv for a file named .csv, else jsonl.",
-)
-column_option = click.option(
-    "--column",
-    "columns",
-    metavar="FIELD=COLUMN",
-    multiple=True,
-    callback=columns,
-    help="Read a field from a column of another name; group=sex,race from several. Repeatable.",
-)
 unseen_option = click.option(
     "--unseen",
     metavar="refuse|follow|map:GROUP",
@@ -199,7 +164,7 @@ checkpoint_option = click.option(
     multiple=True,
     help="The property must hold after N decisions, too. Repeatable.",
 )
-property_options = _all(
+property_options = combined(
     click.option(
         "--property",
         metavar="NAME",
@@ -255,7 +220,7 @@ seed_option = click.option(
     show_default=True,
     help="Of the random numbers.",
 )
-periodic_options = _all(
+periodic_options = combined(
     click.option(
         "--periodic",
         type=click.Choice(KINDS),
@@ -271,7 +236,7 @@ periodic_options = _all(
         help="dynamic: where fairness cannot be guaranteed.  [default: best-effort]",
     ),
 )
-input_options = _all(
+input_options = combined(
     click.option(
         "--groups",
         metavar="G=SHARE,...",

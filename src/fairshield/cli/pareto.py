@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import check_target, print_json, print_table, progress_bar
+from fairshield.cli.reading import reading_options
 from fairshield.errors import InvalidValueError
 from fairshield.pareto import Pareto, Trade
 from fairshield.plots import plot_pareto, require_matplotlib
@@ -91,6 +92,7 @@ def bounds(text: str) -> tuple[Fraction, ...]:
 @click.option("--undefined", type=click.Choice(["bias-0", "rate-0"]), help="A group unseen.")
 @start_option
 @input_options
+@reading_options
 @click.option(
     "--interventions", is_flag=True, help="Count people overruled also where that takes long."
 )

@@ -9,18 +9,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
-from fairshield.cli.options import (
-    column_option,
-    examples,
-    format_option,
-    policy_argument,
-    unseen_option,
-)
+from fairshield.cli.options import examples, policy_argument, unseen_option
+from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import (
     ANSWER_FIELDS,
     Answer,
@@ -33,17 +29,10 @@ from fairshield.cli.stream import (
 )
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
+from fairshield.lines import decoded, open_lines
 from fairshield.periodic import load_policy
-from fairshield.records import (
-    Columns,
-    Format,
-    Record,
-    decoded,
-    format_of,
-    open_lines,
-    read_records,
-    renamed,
-)
+from fairshield.reading import Reading
+from fairshield.records import Format, Record
 
 
 @click.command(
@@ -54,8 +43,6 @@ from fairshield.records import (
 )
 @policy_argument
 @click.argument("file", default="-")
-@column_option
-@format_option
 @click.option(
     "-o",
     "--output",
@@ -71,15 +58,15 @@ from fairshield.records import (
 )
 @click.option("--explain", is_flag=True, help="Explain each overruled decision.")
 @unseen_option
+@reading_argument
 def run(
     policy: Path,
     file: str,
-    columns: Columns,
-    format: Format | None,
     output: Path | None,
     resume: Path | None,
     explain: bool,
     unseen: Unseen,
+    reading: Reading,
 ) -> None:
     """Decide a stream of requests.
 
@@ -88,20 +75,24 @@ def run(
     window, position, accepted, overruled and reason, none of which may be a field of its own, as
     soon as it is decided. A new window begins after every horizon decisions; a periodic policy
     goes on from period to period, and window counts the periods. A field that --column reads from
-    elsewhere is written under its own name, too, so that later commands do without.
+    elsewhere is written under its own name, too, in words and numbers that later commands read
+    without options; a CSV is written in UTF-8, with commas.
 
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
     """
     windows = Windows(load_policy(policy), unseen=unseen)
     named = next((path for path in (file, resume, output) if path not in ("-", None)), "-")
-    chosen = format or format_of(named)
+    chosen = reading.format_of(named)
     earlier = _earlier(resume, output, chosen)
-    with open_lines(file) as source, _destination(output, earlier) as target:
+    with (
+        open_lines(file, encoding=reading.encoding) as source,
+        _destination(output, earlier) as target,
+    ):
         lines, write = Lines(source), _Writer(chosen, target, earlier)
         log = () if earlier is None else earlier.records()
         added = (*ANSWER_FIELDS, "explanation") if explain else ANSWER_FIELDS
-        asked = renamed(read_stream(lines, chosen), columns, keep=True)
+        asked = read_stream(lines, replace(reading, format=chosen))
         requests = keeping_fields(asked, added)
         for answer in decide_stream(windows, requests, log):
             write(_explained(windows, answer) if explain else answer.fields())
@@ -116,6 +107,10 @@ def _explained(windows: Windows, answer: Answer) -> dict[str, Any]:
 
 
 # Where lines come from and go to ------------------------------------------------------------
+
+
+_OURS: dict[Format, dict[str, Any]] = {"csv": {"separator": ","}, "jsonl": {}}
+"""How the output of a run is written."""
 
 
 class _Earlier:
@@ -146,7 +141,7 @@ class _Earlier:
         """What was decided."""
         if self._whole:
             with blamed_on("the earlier output"):
-                yield from read_records(self._lines(), self._format)
+                yield from Reading(format=self._format, **_OURS[self._format]).read(self._lines())
 
     def header(self) -> list[str] | None:
         """The columns of a CSV, if it got that far."""

@@ -17,6 +17,7 @@ from fairshield.cli.options import (
     seed_option,
 )
 from fairshield.cli.output import positions, print_json, print_table, progress_bar
+from fairshield.cli.reading import reading_options
 from fairshield.errors import InvalidValueError
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
@@ -54,6 +55,7 @@ _DECISIONS = 2_000_000
 )
 @seed_option
 @input_options
+@reading_options
 @json_option
 def simulate(
     policy: Path,

@@ -16,7 +16,8 @@ from fairshield.groups import MISSING, Unseen
 from fairshield.outcomes import ADVICE, OutcomeTally
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.records import Format, Record, declared, read_records
+from fairshield.reading import Reading
+from fairshield.records import Record, declared
 from fairshield.runtime.step import Decision
 from fairshield.stream import Request, Stream
 
@@ -181,10 +182,10 @@ class Lines:
         return line
 
 
-def read_stream(lines: Lines, format: Format) -> Iterator[Record]:
+def read_stream(lines: Lines, reading: Reading) -> Iterator[Record]:
     """Records as they arrive; an input that ends in the middle of a line is reported as such."""
     try:
-        yield from read_records(lines, format)
+        yield from reading.read(lines, keep=True)
     except InvalidValueError as error:
         if not lines.cut:
             raise

@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import check_target, human_size, print_json, progress_bar
+from fairshield.cli.reading import reading_options
 from fairshield.periodic import ExactPeriodic, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
@@ -66,6 +67,7 @@ from fairshield.synthesis import Backend
     help="Decisions at the end of a long window that are solved exactly.",
 )
 @input_options
+@reading_options
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), help="Default: all processors.")
 @click.option(
     "--backend",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.groups import Coded
 from fairshield.inputs.checks import (
     Floats,
@@ -36,7 +36,8 @@ from fairshield.inputs.columns import (
     outcomes_of,
 )
 from fairshield.inputs.recorded import recorded_outcomes
-from fairshield.records import Record, open_text, read_records
+from fairshield.reading import Reading
+from fairshield.records import Record
 
 
 class Drawn(NamedTuple):
@@ -72,7 +73,7 @@ class InputTable:
             raise InvalidValueError(
                 "a property that counts people by their outcome needs an input model with "
                 "outcomes, and the input model has no outcome probabilities: give "
-                "outcomes={group: P(outcome = 1)} or estimate with outcomes"
+                f"{argument('outcomes', {'GROUP': 'P(outcome = 1)'})}, or estimate with outcomes"
                 + (self.why_none and f"; {self.why_none}")
             )
         return self.outcomes if outcome else 1.0 - self.outcomes
@@ -244,7 +245,7 @@ class InputModel:
             tuple(map(group_name, names)) if names is not None else tuple(sorted(shown, key=str))
         )
         source = "the records show" if names is None else "names lists"
-        check_groups(known, source, "name them with names=(first, second)")
+        check_groups(known, source, f"name them with {argument('names', ('first', 'second'))}")
         strangers = [g for g in shown if g not in known]
         if strangers:
             raise InvalidValueError(
@@ -309,14 +310,16 @@ class InputModel:
         )
 
     @classmethod
-    def from_csv(cls, path: str | Path, **options: Any) -> InputModel:
+    def from_csv(
+        cls, path: str | Path, *, reading: Reading | None = None, **options: Any
+    ) -> InputModel:
         """From a CSV with columns ``group``, ``proposed`` and, if present, ``cost``, ``outcome``.
 
-        ``options`` are those of :meth:`estimate`.
+        ``reading`` says how it is written, where that cannot be seen from its header; ``options``
+        are those of :meth:`estimate`.
         """
-        with open_text(path) as lines:
-            records = list(read_records(lines, "csv"))
-        return cls.from_records(records, **options)
+        with replace(reading or Reading(), format="csv").open(path) as records:
+            return cls.from_records(list(records), **options)
 
     @classmethod
     def from_records(cls, records: Sequence[Record], **options: Any) -> InputModel:

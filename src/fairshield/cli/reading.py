@@ -1,0 +1,130 @@
+"""Options that say how records are written: the same for every command that reads some."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from fairshield.cli.options import combined, given, reading
+from fairshield.lines import check_encoding
+from fairshield.reading import FIELDS, FLAGS, Reading
+from fairshield.specfile import READING_KEYS, parse_reading
+from fairshield.tables import separator_of
+
+Names = dict[str, tuple[str, ...]]
+
+
+def columns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Names | None:
+    """``group=sex,race`` and the like: by field, the columns to read it from."""
+    found: Names = {}
+    for text in given:
+        field, _, theirs = (side.strip() for side in text.partition("="))
+        parts = tuple(part.strip() for part in theirs.split(","))
+        if field not in FIELDS or not all(parts):
+            raise click.BadParameter(
+                f"cannot read {text!r}: expected FIELD=COLUMN, where FIELD is one of "
+                f"{', '.join(FIELDS)}",
+                ctx,
+                param,
+            )
+        if field in found or (len(parts) > 1 and field != "group"):
+            why = "is given twice" if field in found else "takes one column, only group takes more"
+            raise click.BadParameter(f"{field} {why}: {text!r}", ctx, param)
+        found[field] = parts
+    return found or None
+
+
+def words(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Names | None:
+    """``approved,granted`` of all fields, ``outcome=repaid`` of one: by field, its words."""
+    found: Names = {}
+    for text in given:
+        field, _, theirs = (side.strip() for side in text.rpartition("="))
+        parts = tuple(part.strip() for part in theirs.split(","))
+        if field not in ("", *FLAGS) or not all(parts):
+            raise click.BadParameter(
+                f"cannot read {text!r}: expected WORD,... or FIELD=WORD,..., where FIELD is one "
+                f"of {', '.join(FLAGS)}",
+                ctx,
+                param,
+            )
+        found[field] = (*found.get(field, ()), *parts)
+    return found or None
+
+
+def given_reading(reading: Reading) -> dict[str, list[str]]:
+    """By the names of the options, their values as they are typed; those that were used."""
+    found: dict[str, list[str]] = {}
+    for name, option in (("columns", "column"), ("yes_words", "yes-word"), ("no_words", "no-word")):
+        for field, parts in getattr(reading, name).items():
+            named = f"{field}=" if field else ""
+            found.setdefault(option, []).append(f"{named}{','.join(parts)}")
+    for name in ("format", "separator", "decimal", "encoding"):
+        value = getattr(reading, name)
+        if value is not None:
+            found[name] = ["tab" if value == "\t" else value]
+    return found
+
+
+reading_options = combined(
+    click.option(
+        "--column",
+        "columns",
+        metavar="FIELD=COLUMN",
+        multiple=True,
+        callback=columns,
+        help="Read a field from a column of another name; group=sex,race from several. Repeatable.",
+    ),
+    click.option(
+        "--format",
+        type=click.Choice(["jsonl", "csv"]),
+        help="Default: csv for files named .csv or .tsv, else jsonl.",
+    ),
+    click.option(
+        "--separator",
+        metavar="SIGN",
+        callback=reading(separator_of),
+        help="Of the columns of a CSV: a sign, or tab.  [default: the one in the header]",
+    ),
+    click.option(
+        "--decimal",
+        metavar=".|,",
+        type=click.Choice([".", ","]),
+        help="What stands before decimals.  [default: a point, or as can be seen]",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        callback=reading(check_encoding),
+        help="Of the bytes, as in cp1252.  [default: utf-8]",
+    ),
+    click.option(
+        "--yes-word",
+        "yes_words",
+        metavar="[FIELD=]WORD,...",
+        multiple=True,
+        callback=words,
+        help="What means yes in proposed, accepted and outcome, or in one FIELD. Repeatable.",
+    ),
+    click.option(
+        "--no-word",
+        "no_words",
+        metavar="[FIELD=]WORD,...",
+        multiple=True,
+        callback=words,
+        help="What means no. Repeatable.",
+    ),
+)
+
+
+def reading_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options above, given to the command as one argument ``reading``."""
+
+    @functools.wraps(function)
+    def collected(*arguments: Any, **options: Any) -> Any:
+        said = {key: options.pop(key) for key in READING_KEYS}
+        return function(*arguments, reading=parse_reading(given(said)), **options)
+
+    return reading_options(collected)

@@ -1,0 +1,246 @@
+"""How somebody else's records are written, and the one way in which all of them are read.
+
+A record comes out with our fields in our words, ``true`` and ``0.35``, beside its own as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from fairshield.errors import InvalidValueError, argument
+from fairshield.lines import Trace, check_encoding, open_lines
+from fairshield.records import (
+    NO,
+    YES,
+    Columns,
+    Format,
+    Record,
+    decisions_of,
+    format_of,
+    read_number,
+    read_records,
+    renamed,
+)
+from fairshield.tables import Table, separator_of, tidy
+
+FLAGS = ("proposed", "accepted", "outcome")
+"""Fields that say yes or no, in words that may be the user's own."""
+NUMBERS = ("cost", "score")
+FIELDS = (
+    "group", *FLAGS, *NUMBERS, "overruled", "reason", "id", "date", "time",
+)  # fmt: skip
+"""Fields that may be read from a column of another name."""
+_TIDY = ("group", *FLAGS, *NUMBERS)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+"""What may be a number of thousands as well as one with three decimals."""
+OwnWords = Mapping[str, tuple[str, ...]]
+"""Words by field, under ``""`` those of all fields."""
+
+
+class _Words(NamedTuple):
+    """What means yes, and what means no."""
+
+    yes: tuple[str, ...]
+    no: tuple[str, ...]
+
+    def read(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        whole = isinstance(value, float) and value.is_integer()
+        word = tidy(str(int(value) if whole else value)).casefold()
+        if word in self.yes or word in self.no:
+            return word in self.yes
+        raise InvalidValueError(
+            f"{value!r} means neither yes ({', '.join(self.yes)}) nor no ({', '.join(self.no)}): "
+            f"say which with {argument('yes_words')} or {argument('no_words')}"
+        )
+
+
+@dataclass(frozen=True)
+class Reading:
+    r"""How records are written.
+
+    Attributes
+    ----------
+    columns
+        By field (:data:`FIELDS`), the column it is read from; of a group, several columns.
+    format
+        ``"csv"`` or ``"jsonl"``; default: what the name of the file promises.
+    separator
+        Of the columns of a CSV: one sign, or ``comma``, ``semicolon``, ``tab`` or ``bar``;
+        default: the one in the header.
+    decimal
+        ``"."`` or ``","``, before the decimals of a number.  Default: a point in JSON and where
+        commas separate columns; elsewhere either, as long as a number can be read in one way only.
+    encoding
+        Of the bytes; default: UTF-8, or UTF-16 that says so.
+    yes_words, no_words
+        The words of ``proposed``, ``accepted`` and ``outcome``, by field, or under ``""`` of all
+        three; upper and lower case are the same.  They take the place of ``1, true, yes, accept,
+        accepted`` and of ``0, false, no, reject, rejected``.
+
+    Examples
+    --------
+    >>> lines = ["sex;decision;price\n", "f;genehmigt;0,35\n"]
+    >>> reading = Reading(
+    ...     format="csv",
+    ...     columns={"group": ("sex",), "accepted": ("decision",), "cost": ("price",)},
+    ...     yes_words={"accepted": ("genehmigt",)},
+    ...     no_words={"accepted": ("abgelehnt",)},
+    ... )
+    >>> next(reading.read(lines)).fields
+    {'sex': 'f', 'decision': 'genehmigt', 'price': '0,35', 'group': 'f', 'accepted': True, 'cost': 0.35}
+    """  # noqa: E501  (what is printed is one line)
+
+    columns: Columns = field(default_factory=dict)
+    format: Format | None = None
+    separator: str | None = None
+    decimal: Literal[".", ","] | None = None
+    encoding: str | None = None
+    yes_words: OwnWords = field(default_factory=dict)
+    no_words: OwnWords = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.separator is not None:
+            object.__setattr__(self, "separator", separator_of(self.separator))
+        if self.decimal not in (None, ".", ","):
+            raise InvalidValueError(f"decimal must be '.' or ',', got {self.decimal!r}")
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.format == "jsonl" and self.separator is not None:
+            raise InvalidValueError(
+                f"{argument('separator')} is for CSV, and JSON lines have no columns: leave it out"
+            )
+        for name in self.columns:
+            if name not in FIELDS:
+                raise InvalidValueError(
+                    f"{name!r} is no field that can be read: there are {', '.join(FIELDS)}"
+                )
+        self._words()
+
+    def format_of(self, path: str | Path) -> Format:
+        """The format of a file; a separator says that it is a CSV."""
+        return self.format or ("csv" if self.separator else format_of(path))
+
+    @contextlib.contextmanager
+    def open(
+        self, path: str | Path, trace: Trace | None = None, **options: Any
+    ) -> Iterator[Iterator[Record]]:
+        """The records of a file, or of standard input; ``options`` are those of :meth:`read`."""
+        with open_lines(path, trace, self.encoding) as lines:
+            yield self.read(lines, path, **options)
+
+    def read(
+        self,
+        lines: Iterable[str],
+        path: str | Path = "-",
+        *,
+        keep: bool = False,
+        optional: bool = False,
+        exported: bool = False,
+    ) -> Iterator[Record]:
+        """Records one at a time, as soon as their line is complete.
+
+        With ``keep`` no field of a record is replaced by a column; with ``optional`` columns may
+        be missing; ``exported``: the log may be one that a service has exported, of which the
+        decisions are read.
+        """
+        decimal, is_csv = self.decimal, self.format_of(path) == "csv"
+        rows: Iterator[Record]
+        if is_csv:
+            table = Table(lines, self.separator)
+            rows = (Record(line, fields) for line, fields in table)
+            decimal = decimal or ("." if table.separator == "," else None)
+        else:
+            rows, decimal = read_records(lines, "jsonl"), decimal or "."
+        if exported:
+            rows = decisions_of(rows)
+        words = self._words()
+        for record in renamed(rows, self.columns, keep=keep, optional=optional):
+            yield _translated(record, words, decimal, is_csv)
+
+    def _words(self) -> dict[str, _Words]:
+        """By field that has words of its own, what they mean."""
+        found = {}
+        for name in FLAGS:
+            own = [_of_field(words, name) for words in (self.yes_words, self.no_words)]
+            if not any(own):
+                continue
+            both = set(own[0]) & set(own[1])
+            if both:
+                raise InvalidValueError(
+                    f"{min(both)!r} means both yes and no in {name}: leave it out of one of the two"
+                )
+            # A word given one meaning keeps no other.
+            yes = own[0] or tuple(word for word in YES if word not in own[1])
+            no = own[1] or tuple(word for word in NO if word not in own[0])
+            found[name] = _Words(yes, no)
+        return found
+
+
+def _of_field(words: OwnWords, name: str) -> tuple[str, ...]:
+    for key in words:
+        if key not in ("", *FLAGS):
+            raise InvalidValueError(f"{key!r} has no words for yes and no: {', '.join(FLAGS)} have")
+    found = words.get(name, words.get("", ()))
+    return tuple(tidy(str(word)).casefold() for word in found)
+
+
+def _translated(
+    record: Record, words: Mapping[str, _Words], decimal: str | None, is_csv: bool
+) -> Record:
+    """The record with its fields in our words."""
+    changed: dict[str, Any] = {}
+    for name in _TIDY:
+        value = record.fields.get(name)
+        if isinstance(value, str) and is_csv:
+            value = tidy(value)
+        if value in (None, ""):
+            pass
+        elif name in words:
+            value = _told(record, name, words[name].read, value)
+        elif name in NUMBERS and isinstance(value, str):
+            value = _told(record, name, lambda text: _number(text, decimal), value)
+        if value is not None and value != record.fields[name]:
+            changed[name] = value
+    return record._replace(fields=record.fields | changed) if changed else record
+
+
+def _told(record: Record, name: str, read: Any, value: Any) -> Any:
+    try:
+        return read(value)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"line {record.line}: {name}: {error}") from None
+
+
+def _number(text: str, decimal: str | None) -> Any:
+    """A number with a decimal comma as one; what programs can read is left as it is.
+
+    >>> _number("0,35", None), _number("0.35", None), _number("1,000", ",")
+    (0.35, '0.35', 1.0)
+    """
+    if decimal is None and _THOUSANDS.fullmatch(text):
+        raise InvalidValueError(
+            f"{text!r} may be thousands, or have three decimals: say what stands before decimals "
+            f"with {argument('decimal', '.')} or {argument('decimal', ',')}"
+        )
+    if "," in text and "." in text:
+        raise InvalidValueError(
+            f"{text!r} has a thousands separator: write numbers without, as in 1000.5"
+        )
+    other = {".": ",", ",": "."}.get(decimal or "")
+    if other is not None and other in text:
+        raise InvalidValueError(
+            f"{text!r} is no number with decimals after {decimal!r}: if they stand after "
+            f"{other!r}, say so with {argument('decimal', other)}; if these are thousands, write "
+            "them without a separator"
+        )
+    if "," not in text:
+        return text
+    number = read_number(text.replace(",", "."))
+    return text if number != number else number

@@ -1,0 +1,181 @@
+"""Everybody's own CSV: every command reads it, with the same options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OURS = ["--column", "group=Geschlecht", "--column", "cost=Preis", "--column", "outcome=bezahlt"]
+SAID = ["--column", "proposed=Vorschlag", "--column", "accepted=Bescheid"]
+WORDS = ["--yes-word", "genehmigt,ja", "--no-word", "abgelehnt,nein"]
+REQUEST = [*OURS, "--column", "proposed=Vorschlag", *WORDS, "--encoding", "cp1252"]
+OPTIONS = [*REQUEST, "--column", "accepted=Bescheid"]
+READERS = ("run", "audit", "monitor", "explain", "synthesize", "pareto", "simulate", "compare")
+
+
+@pytest.fixture
+def export(folder: Path, requests: list[dict[str, Any]]) -> Path:
+    """The forty requests as a spreadsheet would write them."""
+    rows = ["sep=;", "Fall;Geschlecht;Vorschlag;Bescheid;Preis;bezahlt;Gewähr;;"]
+    for request in requests:
+        said = "genehmigt" if request["proposed"] else "Abgelehnt"
+        paid = "ja" if request["outcome"] else "nein"
+        cost = str(request["cost"]).replace(".", ",")
+        rows.append(f"{request['id']};{request['group']};{said};{said};{cost};{paid};ü;;")
+    path = folder / "export.csv"
+    path.write_bytes("\r\n".join([*rows, ";;;;;;;;", ""]).encode("cp1252"))
+    return path
+
+
+@pytest.fixture
+def clean(folder: Path, requests: list[dict[str, Any]]) -> Path:
+    """The same in the words of this library."""
+    path = folder / "clean.jsonl"
+    lines = [json.dumps(request | {"accepted": request["proposed"]}) for request in requests]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_requests_are_decided_alike(
+    command: Any, plain: Path, export: Path, jsonl: str, folder: Path
+) -> None:
+    done = command("run", plain, export, *REQUEST, "-o", folder / "decided.csv")
+    assert (done.exit_code, done.stderr) == (0, "")
+    audited = command("audit", folder / "decided.csv", "--policy", plain, "--json")
+    expected = command("run", plain, stdin=jsonl)
+    again = command("audit", "-", "--policy", plain, "--json", stdin=expected.stdout)
+    ours, theirs = json.loads(audited.stdout), json.loads(again.stdout)
+    for key in ("overruled", "cost_paid", "decisions", "difference", "holds"):
+        assert ours[key] == theirs[key]
+
+
+def test_an_interrupted_run_goes_on(command: Any, plain: Path, export: Path, folder: Path) -> None:
+    whole, part = folder / "whole.csv", folder / "part.csv"
+    assert command("run", plain, export, *REQUEST, "-o", whole).exit_code == 0
+    part.write_bytes(whole.read_bytes()[:900])
+    done = command("run", plain, export, *REQUEST, "-o", part, "--resume", part)
+    assert done.exit_code == 0
+    assert part.read_bytes() == whole.read_bytes()
+
+
+JUDGING = {
+    "audit": ["--property", "demographic-parity", "--bound", "0.1", "--horizon", "10"],
+    "monitor": ["--property", "equal-opportunity", "--bound", "0.1", "--horizon", "10"],
+}
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_logs_are_judged_alike(command: Any, export: Path, clean: Path, name: str) -> None:
+    found = [
+        json.loads(command(name, log, *JUDGING[name], *options, "--json").stdout)
+        for log, options in ((export, OPTIONS), (clean, []))
+    ]
+    for report in found:
+        for window in [*report["windows"], *report["violations"]] if name == "audit" else ():
+            for line in window.keys() & {"line", "first_line", "last_line"}:
+                del window[line]
+    assert found[0] == found[1]
+
+
+ESTIMATING = {
+    "synthesize": ["--property", "equal-opportunity", "--bound", "0.2", "--horizon", "5"],
+    "pareto": ["--bounds", "0.1,0.2", "--horizon", "4"],
+    "compare": ["--property", "demographic-parity", "--bound", "0.2", "--period", "5",
+                "--periods", "2", "--shields", "dynamic"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ESTIMATING)
+def test_input_models_are_estimated_alike(
+    command: Any, export: Path, clean: Path, name: str
+) -> None:
+    found = []
+    for file, options in ((export, OPTIONS), (clean, [])):
+        log = ["--log", file] if name == "compare" else []
+        done = command(name, *ESTIMATING[name], *log, "--inputs", file, *options, "--json")
+        assert done.exit_code == 0, done.stderr
+        data = json.loads(done.stdout)
+        found.append({k: v for k, v in data.items() if k not in ("log", "sha256", "path")})
+    assert found[0] == found[1]
+
+
+def test_a_spec_says_how_its_records_are_written(
+    command: Any, export: Path, clean: Path, folder: Path
+) -> None:
+    rule = 'property = "equal-opportunity"\nbound = "0.2"\nhorizon = 5\n'
+    (folder / "clean.toml").write_text(f'{rule}inputs = "clean.jsonl"\n')
+    (folder / "export.toml").write_text(
+        f'{rule}inputs = "export.csv"\nencoding = "cp1252"\nyes_words = ["genehmigt", "ja"]\n'
+        'no_words = {proposed = "abgelehnt", outcome = ["nein"]}\n'
+        'columns = {group = "Geschlecht", proposed = "Vorschlag", cost = "Preis", '
+        'outcome = ["bezahlt"]}\n'
+    )
+    costs = [
+        json.loads(command("synthesize", f"{name}.toml", "--json").stdout)["expected_cost"]
+        for name in ("clean", "export")
+    ]
+    assert costs[0] == costs[1]
+
+
+def test_the_page_shows_the_command_that_makes_it_again(command: Any, export: Path) -> None:
+    judged = ["--property", "demographic-parity", "--bound", "0.9", "--separator", ";"]
+    done = command("audit", export, *judged, *OPTIONS, "--html", "page.html")
+    assert done.exit_code == 0, done.stderr
+    page = Path("page.html").read_text("utf-8")
+    for words in ("--yes-word genehmigt,ja", "--encoding cp1252", "--separator &#39;;&#39;"):
+        assert words in page
+
+
+MISTAKES = {
+    "encoding": (["--column", "group=Geschlecht"], "say what it is, as in --encoding cp1252"),
+    "words": (
+        [*OURS, *SAID, "--encoding", "cp1252"],
+        "got 'Abgelehnt'; say what your own words mean with --yes-word and --no-word",
+    ),
+    "one word": (
+        [*OURS, *SAID, "--encoding", "cp1252", "--yes-word", "genehmigt"],
+        "'Abgelehnt' means neither yes (genehmigt) nor no (0, false, no, reject, rejected): say "
+        "which with --yes-word or --no-word",
+    ),
+    "column": (
+        ["--encoding", "cp1252", "--column", "group=Sex"],
+        "no column 'Sex', from which group was to be read: the columns are 'Fall', 'Geschlecht'",
+    ),
+    "separator": (["--separator", "ab"], "cannot separate columns by 'ab'"),
+    "unknown encoding": (["--encoding", "ebcdic-x"], "unknown encoding 'ebcdic-x'"),
+    "a field": (["--yes-word", "group=a"], "FIELD is one of proposed, accepted, outcome"),
+    "no field": ([*SAID, "--encoding", "cp1252"], "no 'group', the fields are 'Fall', "),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_name_the_option_that_helps(command: Any, export: Path, name: str) -> None:
+    options, sentence = MISTAKES[name]
+    done = command("audit", export, "--property", "demographic-parity", "--bound", "0.1", *options)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert "p0" not in done.stderr
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_command_that_reads_records_has_the_same_options(command: Any, name: str) -> None:
+    page = command(name, "--help").stdout
+    for option in ("column", "format", "separator", "decimal", "encoding", "yes-word", "no-word"):
+        assert f"--{option} " in page
+
+
+@pytest.mark.parametrize("options", [[], ["--threshold", "600"]])
+def test_scores_that_are_no_probabilities_need_a_threshold(
+    command: Any, folder: Path, options: list[str]
+) -> None:
+    (folder / "scores.csv").write_text("group;score\na;640\nb;580,5\nb;701\na;520\n")
+    done = command("synthesize", "loans.toml", "--inputs", "scores.csv", *options)
+    if options:
+        assert done.exit_code == 0, done.stderr
+    else:
+        assert done.exit_code == 2
+        assert "line 2: the score 640 lies outside 0 to 1" in done.stderr
+        assert "say from which score on with --threshold" in done.stderr
