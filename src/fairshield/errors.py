@@ -32,6 +32,15 @@ def argument(name: str, value: Any = None) -> str:
     return _SPELLING.get()(name, value)
 
 
+def called(name: str) -> str:
+    """The argument by its name alone.
+
+    >>> called("min_support")
+    'min_support'
+    """
+    return argument(name).removesuffix("=")
+
+
 @contextlib.contextmanager
 def spelling(spell: Spelling) -> Iterator[None]:
     """Messages that are made meanwhile name arguments as ``spell`` does."""

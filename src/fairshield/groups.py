@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Group, group_name, reads_like, unknown_group
-from fairshield.errors import InvalidValueError, UnknownGroupError
+from fairshield.errors import InvalidValueError, UnknownGroupError, argument
 
 CROSS = " × "
 """Stands between the parts of an intersectional group's name."""
@@ -99,7 +99,7 @@ class Unseen:
             if target is not None:
                 return target
         what = _no_group(known) if missing else unknown_group(name, known)
-        raise UnknownGroupError(f"{what}; say what happens to others with unseen=")
+        raise UnknownGroupError(f"{what}; say what happens to others with {argument('unseen')}")
 
     def placed(
         self, numbers: NDArray[np.int8], who: NDArray[Any] | Coded, known: tuple[Group, ...],

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from fairshield.counts import Counts, Group, unknown_group
-from fairshield.errors import InvalidValueError, argument
+from fairshield.errors import InvalidValueError, argument, called
 from fairshield.inputs import InputModel
 from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.lines import open_lines
@@ -117,10 +117,12 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def parse_spec(data: Mapping[str, Any]) -> Spec:
     """The specification that these words describe."""
     prop = parse_property(data)
-    _refuse(data, PERIODIC_KEYS, f"goes with periodic: say which, of {', '.join(_kinds())}")
+    which = f"goes with {called('periodic')}: say which, of {', '.join(_kinds())}"
+    _refuse(data, PERIODIC_KEYS, which)
     if "horizon" not in data:
         raise InvalidValueError(
-            "no horizon: say after how many decisions the property must hold, as in horizon = 100"
+            "no horizon: say after how many decisions the property must hold, as in "
+            f"{argument('horizon', 100)}"
         )
     inputs = parse_inputs(data)
     return Spec(
@@ -145,11 +147,13 @@ def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
     _refuse(
         data,
         (key for key in PERIODIC_KEYS if key not in ("periodic", *takes)),
-        f"does not go with periodic = {kind!r}, which takes {' and '.join(takes)}: leave it out",
+        f"does not go with {argument('periodic', kind)}, which takes "
+        f"{' and '.join(map(called, takes))}: leave it out",
     )
     if kind == "exact" and "periods" not in data:
         raise InvalidValueError(
-            "no periods: an exact periodic policy needs their number, as in periods = 10"
+            "no periods: an exact periodic policy needs their number, as in "
+            f"{argument('periods', 10)}"
         )
     inputs = parse_inputs(data)
     options = {key: data[key] for key in takes if key in data} | parse_bounds(data)
@@ -166,7 +170,7 @@ def parse_period(data: Mapping[str, Any]) -> int:
     if "period" not in data:
         raise InvalidValueError(
             "no period: say after every how many decisions the property must hold, as in "
-            "period = 50"
+            f"{argument('period', 50)}"
         )
     period: int = data["period"]
     return period
@@ -180,8 +184,8 @@ def parse_bounds(data: Mapping[str, Any]) -> dict[str, Any]:
     two = isinstance(bounds, (list, tuple)) and len(bounds) == 2
     if not two and bounds not in ("centred", "cheapest"):
         raise InvalidValueError(
-            "bounds must be two rates, as in bounds = ['0.4', '0.6'], or 'centred' or 'cheapest', "
-            f"got {bounds!r}"
+            f"bounds must be two rates, as in {argument('bounds', ('0.4', '0.6'))}, or 'centred' "
+            f"or 'cheapest', got {bounds!r}"
         )
     return {"bounds": bounds}
 
@@ -191,8 +195,8 @@ def parse_property(data: Mapping[str, Any]) -> Property:
     kind = data.get("property")
     if not isinstance(kind, str):
         raise InvalidValueError(
-            "no property: say what must hold, as in property = 'demographic-parity' and "
-            f"bound = '0.1'; known are {', '.join(property_kinds())}"
+            f"no property: say what must hold, as in {argument('property', 'demographic-parity')} "
+            f"and {argument('bound', '0.1')}; known are {', '.join(property_kinds())}"
         )
     arguments = {key: data[key] for key in _property_keys() if key in data}
     if kind in property_kinds():
@@ -219,8 +223,8 @@ def parse_counts(counts: Mapping[Any, Any], groups: tuple[Group, ...], key: str)
     for group in groups:
         if group not in table:
             raise InvalidValueError(
-                f"{key} says nothing about group {str(group)!r}: give every group its people "
-                "seen and accepted, 0 and 0 if there are none"
+                f"{called(key)} says nothing about group {str(group)!r}: give every group its "
+                "people seen and accepted, 0 and 0 if there are none"
             )
     return Counts(table)
 
@@ -244,8 +248,8 @@ def parse_inputs(
     """
     if ("groups" in data) == ("inputs" in data):
         raise InvalidValueError(
-            "give either groups (their shares: an agnostic input model, as in "
-            "groups = {a = 0.4, b = 0.6}) or inputs (a CSV file of recorded requests), "
+            f"give either {argument('groups', {'a': 0.4, 'b': 0.6})} (their shares: an agnostic "
+            f"input model) or {argument('inputs', 'requests.csv')} (recorded requests), "
             + ("not both" if "groups" in data else "so far there is neither")
         )
     if "inputs" in data:
@@ -253,7 +257,7 @@ def parse_inputs(
     of_inputs = [key for key in RECORDED_KEYS if key not in AGNOSTIC_KEYS]
     if shared is not None:
         of_inputs = [key for key in of_inputs if key not in READING_KEYS]
-    _refuse(data, of_inputs, "goes with inputs, not with groups")
+    _refuse(data, of_inputs, f"goes with {called('inputs')}, not with {called('groups')}")
     return _agnostic(data, groups)
 
 
@@ -268,7 +272,8 @@ def _agnostic(data: Mapping[str, Any], groups: tuple[Group, ...]) -> InputModel:
 def _recorded(
     data: Mapping[str, Any], groups: tuple[Group, ...], shared: Reading | None
 ) -> InputModel:
-    _refuse(data, {"outcomes"}, "goes with groups: recorded inputs have an 'outcome' column")
+    why = f"goes with {called('groups')}: recorded inputs have an 'outcome' column"
+    _refuse(data, {"outcomes"}, why)
     if not isinstance(data["inputs"], str):
         raise InvalidValueError(f"inputs must name a file, got {data['inputs']!r}")
     options: dict[str, Any] = {"smoothing": _number(data, "smoothing", 1.0)}
@@ -348,10 +353,12 @@ def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:
     takes = _parameters(Property._registry[kind])
     missing = [key for key, needed in takes.items() if needed and key not in arguments]
     if missing:
-        raise InvalidValueError(f"{kind} needs {' and '.join(missing)}, which the spec lacks")
+        needs = " and ".join(map(called, missing))
+        raise InvalidValueError(f"{kind} needs {needs}, which the spec lacks")
     for key, value in arguments.items():
         if key not in takes:
-            raise InvalidValueError(f"{kind} takes no {key}: it takes {', '.join(takes)}")
+            known = ", ".join(map(called, takes))
+            raise InvalidValueError(f"{kind} takes no {called(key)}: it takes {known}")
         if key == "two_sided" and not isinstance(value, bool):
             raise InvalidValueError(f"two_sided must be true or false, got {value!r}")
 
@@ -359,7 +366,7 @@ def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:
 def _refuse(data: Mapping[str, Any], keys: Iterable[str], why: str) -> None:
     for key in keys:
         if key in data:
-            raise InvalidValueError(f"{key} {why}")
+            raise InvalidValueError(f"{called(key)} {why}")
 
 
 def _numbers(data: Mapping[str, Any], key: str, groups: tuple[Group, ...]) -> dict[Group, float]:

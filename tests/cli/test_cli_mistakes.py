@@ -43,7 +43,7 @@ BAD_OPTIONS = {
     "start of one group": (["--start", "a=1:1"], "start says nothing about group 'b'"),
     "checkpoint late": (["--checkpoint", "11"], "from 1 to the horizon 10, got 11"),
     "spread below 1": (["--spread", "0.5"], "at least 1"),
-    "argument of another property": (["--lower", "0.1"], "takes no lower"),
+    "argument of another property": (["--lower", "0.1"], "takes no --lower"),
     "missing argument": (["--property", "bounded-rates"], "bounded-rates needs lower and upper"),
     "unknown property": (["--property", "niceness"], "'demographic-parity'"),
     "no such records": (["--inputs", "nowhere.csv"], "nowhere.csv: No such file"),
@@ -134,7 +134,7 @@ def test_an_infeasible_spec_exits_with_1_and_says_what_to_relax(command: Any, fo
     window = ["--min-support", "0", "--horizon", "5", *SHARES]
     result = command("synthesize", *rates, *window, "-o", "x.shield")
     assert result.exit_code == 1
-    assert "Loosen the bound, set min_support" in result.stderr
+    assert "Loosen the bound, set --min-support" in result.stderr
     assert not (folder / "x.shield").exists()
 
 

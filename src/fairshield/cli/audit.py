@@ -24,6 +24,7 @@ from fairshield.cli.options import (
     unseen_option,
 )
 from fairshield.cli.output import INCONCLUSIVE, print_json
+from fairshield.cli.own import imports_of
 from fairshield.cli.reading import given_reading, reading_argument
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
@@ -130,7 +131,7 @@ def audit(
         )
     if date is not None and page is None:
         raise InvalidValueError("--date goes with --html: it is printed on the page")
-    task = Task(log[0], policy, names, reading, unseen, chosen, date or "")
+    task = Task(log[0], policy, names, reading, unseen, chosen, date or "", imports_of(ctx))
     target = None if page is None else page_target(page, log[0])
     found = audit_one(task, None if target is None else new_keeper())
     written = None if target is None else write_page(found, target)

@@ -30,6 +30,7 @@ class Task(NamedTuple):
     unseen: Unseen
     chosen: dict[str, Any]
     date: str
+    imports: tuple[str, ...] = ()
 
 
 class Found(NamedTuple):

@@ -83,6 +83,7 @@ def _command(task: Task, target: Path) -> str:
     words = ["fairshield", "audit", "-" if task.log == "-" else Path(task.log).name]
     if task.policy is not None:
         words += ["--policy", task.policy.name]
+    words += [word for name in task.imports for word in ("--import", name)]
     for name, value in task.chosen.items():
         words += _option(name, value)
     if task.names is not None:
@@ -98,6 +99,8 @@ def _command(task: Task, target: Path) -> str:
 def _option(name: str, value: Any) -> list[str]:
     """An option as it was given."""
     flag = f"--{name.replace('_', '-')}"
+    if name not in {option.name for option in click.get_current_context().command.params}:
+        return ["--argument", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     if name == "two_sided":
         return ["--two-sided" if value else "--one-sided"]
     if name == "start":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 _OTHERWISE = {"groups": "names", "names": "groups", "shadow": "policy", "policy": "shadow"}
 """What an argument is called by commands that have no option of its name."""
@@ -15,11 +16,12 @@ _OTHERWISE = {"groups": "names", "names": "groups", "shadow": "policy", "policy"
 def option_of(name: str, value: Any) -> str:
     """The option of the current command that stands for an argument, and a value of it.
 
-    Where the command has none, the argument is named as in a specification.
+    Where the command has none, or is told the rest by a file, the argument is a key of such a
+    file.
     """
     option = _option(name)
     if option is None:
-        return name if value is None else f"{name} = {_text(value)}"
+        return name if value is None else f"{name} = {_toml(value)}"
     flag = max(option.opts, key=len)
     if value is None:
         return flag
@@ -32,7 +34,18 @@ def _option(name: str) -> click.Option | None:
     context = click.get_current_context(silent=True)
     known = {} if context is None else {p.name: p for p in context.command.params}
     found = known.get(name, known.get(_OTHERWISE.get(name, name)))
-    return found if isinstance(found, click.Option) else None
+    if context is None or not isinstance(found, click.Option):
+        return None
+    typed = context.get_parameter_source(str(found.name)) is ParameterSource.COMMANDLINE
+    return None if context.params.get("spec") is not None and not typed else found
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from fairshield.cli.own import argument_option, import_option, property_among
 from fairshield.groups import Unseen
 from fairshield.periodic import PeriodicPolicy
 from fairshield.spec import (
@@ -140,7 +141,9 @@ def combined(*decorators: Decorator) -> Callable[[F], F]:
     return decorate
 
 
-policy_argument = click.argument("policy", type=click.Path(dir_okay=False, path_type=Path))
+policy_argument = combined(
+    click.argument("policy", type=click.Path(dir_okay=False, path_type=Path)), import_option
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 unseen_option = click.option(
     "--unseen",
@@ -168,7 +171,7 @@ property_options = combined(
     click.option(
         "--property",
         metavar="NAME",
-        type=click.Choice(PROPERTIES),
+        callback=reading(property_among(PROPERTIES)),
         help=f"What must hold: {', '.join(PROPERTIES)}.",
     ),
     click.option("--bound", metavar="NUMBER", help="Exact, as in 0.1 or 1/10."),
@@ -196,6 +199,8 @@ property_options = combined(
         type=click.Choice(["bias-0", "rate-0"]),
         help="A group without relevant people: fair, or of rate 0.",
     ),
+    argument_option,
+    import_option,
 )
 horizon_option = click.option(
     "--horizon", metavar="N", type=int, help="Decisions in a window, at whose end it must hold."
@@ -295,5 +300,7 @@ def examples(*lines: str) -> str:
 
 
 def given(words: dict[str, Any]) -> dict[str, Any]:
-    """The options that were used."""
-    return {key: value for key, value in words.items() if value is not None and value != ()}
+    """The options that were used, the arguments of a property of one's own among them."""
+    own = words.get("arguments") or {}
+    used = {key: value for key, value in words.items() if value is not None and value != ()}
+    return {key: value for key, value in used.items() if key != "arguments"} | own

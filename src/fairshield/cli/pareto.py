@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import check_target, print_json, print_table, progress_bar
+from fairshield.cli.own import argument_option, import_option, property_among
 from fairshield.cli.reading import reading_options
 from fairshield.errors import InvalidValueError
 from fairshield.pareto import Pareto, Trade
@@ -61,7 +62,7 @@ def bounds(text: str) -> tuple[Fraction, ...]:
 @click.option(
     "--property",
     metavar="NAME",
-    type=click.Choice(_BOUNDED),
+    callback=reading(property_among(_BOUNDED)),
     default="demographic-parity",
     show_default=True,
     help=f"What must hold: {', '.join(_BOUNDED)}.",
@@ -90,6 +91,8 @@ def bounds(text: str) -> tuple[Fraction, ...]:
     "--min-support", metavar="N", type=int, help="Bind only once both groups have so many people."
 )
 @click.option("--undefined", type=click.Choice(["bias-0", "rate-0"]), help="A group unseen.")
+@argument_option
+@import_option
 @start_option
 @input_options
 @reading_options
@@ -125,9 +128,8 @@ def pareto(
     from fairshield.pareto import pareto as trade_off
 
     chosen = given(words)
-    said = {
-        key: chosen.pop(key) for key in ("two_sided", "min_support", "undefined") if key in chosen
-    }
+    own = words["arguments"]
+    said = {key: chosen.pop(key) for key in (*_OF_PROPERTY, *own) if key in chosen}
     if output is not None:
         require_matplotlib()
         check_target(output)

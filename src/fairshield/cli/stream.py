@@ -83,8 +83,8 @@ class Windows:
             if record.missing("outcome"):
                 raise InvalidValueError(
                     f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add "
-                    "it to the record; where it becomes known only later, use Shield.observe; "
-                    f"{ADVICE}"
+                    "it to the record; where it becomes known only later, a service takes it "
+                    f"later (fairshield serve); {ADVICE}"
                 )
             outcome = record.flag("outcome")
         return Request(group, record.flag("proposed"), record.cost(), outcome)

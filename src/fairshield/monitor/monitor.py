@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group, group_name, unknown_group
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.inputs.columns import column, costs_of, flags, outcomes_of
 from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
 from fairshield.monitor.report import (
@@ -523,7 +523,8 @@ class Monitor:
         """
         if self._watch is None:
             raise InvalidValueError(
-                "no input model to revise: this monitor watches none; give it one (inputs=...)"
+                "no input model to revise: this monitor watches none; give it one "
+                f"({argument('inputs')})"
             )
         return self._watch.revised()
 
@@ -537,7 +538,8 @@ class Monitor:
             return saving(self._shadow.policy, revised)
         if self.horizon is None or self._watch is None:
             raise InvalidValueError(
-                "a saving is that of a policy: give the monitor the policy in use (shadow=...), or "
+                "a saving is that of a policy: give the monitor the policy in use "
+                f"({argument('shadow')}), or "
                 "a horizon for which to make one"
             )
         start = self._tally.start

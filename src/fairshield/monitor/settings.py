@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairshield.counts import Counts, Group, group_name, is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.monitor.evidence import Inputs
 from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
@@ -46,7 +46,7 @@ def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
     elif prop.only_two is not None:
         raise InvalidValueError(
             f"{prop} compares the first group with the second, and groups met as they come "
-            "have no order: name them with groups=(first, second), or --names FIRST,SECOND"
+            f"have no order: name them with {argument('groups', ('first', 'second'))}"
         )
 
 

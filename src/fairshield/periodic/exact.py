@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError, called
 from fairshield.periodic.policy import (
     NOBODY,
     Inputs,
@@ -68,8 +68,8 @@ class ExactPeriodic(PeriodicPolicy):
             raise InfeasibleError(
                 f"{self.prop} cannot be guaranteed at the end of each of {self.periods} periods of "
                 f"{self.period} decisions, starting from {so_far(self.start)}: some order of "
-                "arrivals defeats every shield. Loosen the bound, set min_support, lengthen the "
-                "period, or use a Dynamic shield, which does what can be done"
+                f"arrivals defeats every shield. Loosen the bound, set {called('min_support')}, "
+                "lengthen the period, or use a Dynamic shield, which does what can be done"
             ) from None
         self.__dict__["tables"] = made  # where the cached property looks for it
         return made

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError, called
 from fairshield.layout import layout_of
 from fairshield.periodic.policy import (
     NOBODY,
@@ -96,7 +96,8 @@ class Perpetual(PeriodicPolicy):
             raise InfeasibleError(
                 f"no plan over {total} decisions keeps {self.prop} at the end of every "
                 f"{self.period} and ends with a certificate, starting from {so_far(counts)}: raise "
-                f"lookahead (now {lookahead}), loosen the bound, set min_support, or use a "
+                f"{called('lookahead')} (now {lookahead}), loosen the bound, set "
+                f"{called('min_support')}, or use a "
                 "Dynamic shield, which does what can be done from a history that others made"
             ) from None
 

@@ -11,7 +11,13 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
-from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
+from fairshield.errors import (
+    InvalidValueError,
+    UnknownGroupError,
+    WindowOverError,
+    argument,
+    called,
+)
 from fairshield.groups import MISSING, Unseen
 from fairshield.outcomes import ADVICE, Coverage, OutcomeTally
 from fairshield.policy import Policy
@@ -106,7 +112,7 @@ def audit(
     if len(groups) < 2:
         raise InvalidValueError(
             f"{len(groups)} groups {list(groups)} in groups, start or the log, need at least two: "
-            "name them with groups=(first, second), or --names FIRST,SECOND"
+            f"name them with {argument('groups', ('first', 'second'))}"
         )
     prop.check_groups(len(groups))
     check_points(horizon, period, checkpoints)
@@ -378,6 +384,6 @@ def agreed(
     if given is not None and given != of_policy:
         said = "none" if of_policy is None else repr(of_policy)
         raise InvalidValueError(
-            f"{name} {given!r} is not {whose} {said}: leave it out, or {instead}"
+            f"{called(name)} {given!r} is not {whose} {said}: leave it out, or {instead}"
         )
     return of_policy

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount, is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, called
 from fairshield.spec.finding import Finding, Measured, Verdict, why_exempt
 
 Undefined = Literal["bias-0", "rate-0"]
@@ -346,8 +346,8 @@ def property_from_dict(data: Mapping[str, Any]) -> Property:
     except KeyError:
         known = ", ".join(sorted(Property._registry))
         raise InvalidValueError(
-            f"unknown property {kind!r}: known are {known}; a property of your own must be "
-            "imported before a policy for it is loaded"
+            f"unknown property {kind!r}: known are {known}; bring one of your own along with "
+            f"{called('import')} before a policy for it is loaded"
         ) from None
     try:
         return cls(**arguments)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairshield.counts import Counts, Group
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.spec.base import Count, Undefined
 from fairshield.spec.finding import Finding, Measured
 from fairshield.spec.linear import Inequality, LinearProperty
@@ -149,7 +149,8 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
     def only_two(self) -> str | None:
         if self.two_sided:
             return None
-        return "first to second is one ratio; use two_sided=True, which binds every pair"
+        use = argument("two_sided", True)
+        return f"first to second is one ratio; use {use}, which binds every pair"
 
     def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
-from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
+from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError, argument, called
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
 from fairshield.layout import Layout, layout_of
@@ -172,7 +172,7 @@ def synthesize(
                 without = "the long method, which needs no table, does not apply"
                 raise MemoryLimitError(f"{error}; {without}: {obstacle}") from None
             if method == "exact":
-                raise MemoryLimitError(f"{error}, or use method='long'") from None
+                raise MemoryLimitError(f"{error}, or use {argument('method', 'long')}") from None
             made_by, reason = "long", str(error).split(":")[0]
     if made_by == "long":
         from fairshield.synthesis.long_plan import make_long_policy
@@ -183,8 +183,8 @@ def synthesize(
         )  # fmt: skip
     if endgame is not None and method == "exact":
         raise InvalidValueError(
-            f"endgame={endgame!r} is for long policies, and method='exact' makes a table: leave "
-            "one of them out"
+            f"{argument('endgame', endgame)} is for long policies, and "
+            f"{argument('method', 'exact')} makes a table: leave one of them out"
         )
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
@@ -479,6 +479,6 @@ def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
     return InfeasibleError(
         f"{prop} cannot be guaranteed over {horizon} decisions starting "
         f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
-        "min_support so that the property binds only once each group has enough people, lengthen "
-        "the horizon, or drop early checkpoints"
+        f"{called('min_support')} so that the property binds only once each group has enough "
+        "people, lengthen the horizon, or drop early checkpoints"
     )

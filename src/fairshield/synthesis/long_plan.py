@@ -9,7 +9,7 @@ import numpy as np
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError, called
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
 from fairshield.long.policy import MOST_DECISIONS, LongPolicy
@@ -86,8 +86,8 @@ def make_long_policy(
                 f"{count.accepted} accepted of {count.seen} in {group}"
                 for group, count in start.items()
             )
-            + ": loosen the bound, set min_support, lengthen the window, or let best_effort do "
-            "what can be done"
+            + f": loosen the bound, set {called('min_support')}, lengthen the window, or let "
+            "best_effort do what can be done"
         )
     if policy.endgame == horizon and len(policy.due) == 1:
         whole = policy.reader.endgame(0, (0, 0, 0, 0)).endgame.policy

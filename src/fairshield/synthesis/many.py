@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, GroupCount
-from fairshield.errors import InvalidValueError, MemoryLimitError
+from fairshield.errors import InvalidValueError, MemoryLimitError, argument, called
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.many import ManyLayout, ManyPolicy
 from fairshield.many.kernels import sums_of
@@ -65,13 +65,14 @@ def check_options(
         (method == "long", "method='long' has certificates for two groups: use 'exact'"),
         (
             endgame is not None,
-            "endgame is for long policies, which are for two groups: leave it out",
+            f"{called('endgame')} is for long policies, which are for two groups: leave it out",
         ),
         (bool(further), "further plans periods, which are for two groups: leave it out"),
         (terminal is not None, "terminal is for two groups: leave it out"),
         (
             best_effort,
-            "best_effort is for two groups: loosen the bound or set min_support instead, where "
+            "best_effort is for two groups: loosen the bound or set "
+            f"{called('min_support')} instead, where "
             "fairness cannot be guaranteed",
         ),
         (backend == "cuda", "backend='cuda' is for two groups: use 'cpu'"),
@@ -103,7 +104,7 @@ def check_size(layout: ManyLayout, n_levels: int, *, record: bool, insist: bool)
             + (
                 "or join groups"
                 if insist
-                else "join groups, or insist with method='exact' (--method exact)"
+                else f"join groups, or insist with {argument('method', 'exact')}"
             )
         )
     need, have = needed_bytes(layout, n_levels, record=record), available_bytes()
