@@ -21,7 +21,7 @@ from fairshield.errors import InfeasibleError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
 from fairshield.spec import Number, Property, exact
-from fairshield.synthesis import MOST_STATES, checked_start, least_cost, synthesize
+from fairshield.synthesis import MOST_STATES, checked_start, least_cost, make_policy
 
 Floats = NDArray[np.float64]
 Factory = Callable[[Fraction], Property]
@@ -194,7 +194,7 @@ def _trade(
         cost = least_cost(prop, inputs, horizon=horizon, start=start)
     else:
         try:
-            cost = synthesize(prop, inputs, horizon=horizon, start=start).expected_cost
+            cost = make_policy(prop, inputs, horizon=horizon, start=start).expected_cost
         except InfeasibleError:
             cost = math.inf
     return Trade(
@@ -224,7 +224,7 @@ def _overruled(
         return None
     from fairshield.evaluate import evaluate
 
-    policy = synthesize(prop, inputs, horizon=horizon, start=start, method="exact")
+    policy = make_policy(prop, inputs, horizon=horizon, start=start, method="exact")
     return float(evaluate(policy).overruled.sum())
 
 

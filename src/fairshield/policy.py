@@ -18,7 +18,7 @@ from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout, layout_of
 from fairshield.rows import RowReader, RowTable, SalvagingReader
-from fairshield.spec import Property, property_from_dict
+from fairshield.spec import Property, both, can_bind, property_from_dict
 from fairshield.structure import check_tables
 
 _SALVAGE = "salvage_"
@@ -103,6 +103,30 @@ class Policy:
         """Numbers of decisions after which the property must hold, the horizon last."""
         return (*(c for c in self.checkpoints if c < self.horizon), self.horizon)
 
+    def required(self, decided: int) -> tuple[Property, ...]:
+        """What must hold after so many decisions; at the end of the plan ``terminal`` as well."""
+        if decided not in self.due:
+            return ()
+        if decided < self.horizon + self.further:
+            return (self.prop,)
+        return both(self.prop, self.terminal)
+
+    def keeps(self, counts: Counts, decided: int) -> bool:
+        """Whether these counters, start included, satisfy what is required after so many decisions.
+
+        Where nothing is due, they do.
+        """
+        return all(prop.holds(counts) for prop in self.required(decided))
+
+    @cached_property
+    def can_bind(self) -> bool:
+        """Whether what must hold binds some counters of a window; if not, nothing is promised."""
+        return any(
+            can_bind(prop, self.start, [decided])
+            for decided in reversed(self.due)
+            for prop in self.required(decided)
+        )
+
     @cached_property
     def layout(self) -> Layout:
         """How states map to rows."""
@@ -157,7 +181,14 @@ class Policy:
 
     def guarantees(self, counts: Counts, decided: int) -> bool:
         """Whether fairness is still guaranteed after ``decided`` decisions with these counters."""
-        return self.reader.feasible(decided, self.position(counts, decided))
+        return self.feasible(decided, self.position(counts, decided))
+
+    def feasible(self, t: int, at: At) -> bool:
+        """:meth:`guarantees` for counters since the start: the tables say so, and what is due.
+
+        What must hold now is asked of the counters themselves, whatever the tables claim.
+        """
+        return self.reader.feasible(t, at) and self.keeps(self.start.plus(at), t)
 
     def planned(self, t: int, at: At) -> int:
         """How many decisions, from the counters after ``t``, can be looked up at once."""
@@ -250,6 +281,7 @@ class Policy:
             f"expected cost {self.expected_cost:.6g}"
             + (f", violated with probability {self.risk:.6g}" if self.risk else "")
             + ("" if self.method == Policy.method else f", {self.method} method")
+            + ("" if self.can_bind else ", vacuous: it can never bind")
         )
 
 

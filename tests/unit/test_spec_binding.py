@@ -21,7 +21,7 @@ from strategies import (
 
 import fairshield as fs
 from fairshield.counts import GroupCount
-from fairshield.spec import can_bind
+from fairshield.spec import LinearProperty, NoRequirement, binding, can_bind, can_ever_bind
 
 own = st.one_of(
     *(
@@ -29,6 +29,7 @@ own = st.one_of(
         for kind in (Quota, NotThatMany, NotThatManyQualified, Branching)
     )
 )
+linear = properties.filter(lambda prop: isinstance(prop, LinearProperty))
 people = st.integers(0, 6)
 
 
@@ -126,3 +127,28 @@ def test_long_windows_are_asked_about_at_once():
         (fs.DemographicParity("0.1", min_support=500_001), False),
     ]:
         assert can_bind(prop, start, [1_000_000]) == expected
+
+
+@given(linear, starts(most=30), st.integers(20, 60))
+def test_some_splits_tell_of_a_large_window(prop, start, decided):
+    """What is asked of windows too large to ask about every split agrees with asking all."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(binding, "_MOST", 10)
+        few = can_bind(prop, start, [decided])
+    assert few == can_bind(prop, start, [decided])
+
+
+@given(linear, starts(most=30))
+def test_a_property_that_ever_binds_binds_some_window(prop, start):
+    assert can_ever_bind(prop, start) == can_bind(prop, start, [10**6])
+
+
+def test_windows_of_any_length_are_asked_about_at_once():
+    start = fs.Counts({"a": (10**15, 0), "b": (0, 0)})
+    for support, expected in [(10**15, True), (10**15 + 1, False)]:
+        prop = fs.DemographicParity("0.1", min_support=support)
+        assert can_bind(prop, start, [10**15]) == expected
+        assert can_ever_bind(prop, start)
+    assert can_ever_bind(fs.DemographicParity("0.1", min_support=10**20), start)
+    assert not can_ever_bind(NoRequirement(), start)
+    assert not can_ever_bind(fs.DisparateImpact(0), start)

@@ -4,26 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fairshield.cli.options import examples, json_option, policy_argument
-from fairshield.cli.output import number_of, print_json, progress_bar
+from fairshield.cli.options import (
+    checkpoint_option,
+    examples,
+    given,
+    horizon_option,
+    json_option,
+    period_option,
+    policy_argument,
+    property_options,
+    start_option,
+)
+from fairshield.cli.output import INCONCLUSIVE, print_json, printable, progress_bar
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.periodic import Guarantee, PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
+from fairshield.runtime.audit import agreed
+from fairshield.spec import Property
+from fairshield.specfile import parse_property, parse_start
 from fairshield.verify import Verification
 from fairshield.verify import verify as verify_policy
+
+_WINDOW_WORDS = {"horizon", "period", "start", "checkpoints"}
+_STATUS = {"kept": 0, "violated": 1, "vacuous": INCONCLUSIVE, "inconclusive": INCONCLUSIVE}
 
 
 @click.command(
     epilog=examples(
         "fairshield verify loans.shield",
+        "fairshield verify theirs.shield --property demographic-parity --bound 0.1 --horizon 100",
         "fairshield verify loans.shield --counterexample broken.jsonl || "
         "fairshield audit broken.jsonl --policy loans.shield",
     )
 )
 @policy_argument
+@property_options
+@horizon_option
+@period_option
+@start_option
+@checkpoint_option
 @click.option(
     "--counterexample",
     metavar="FILE",
@@ -45,6 +68,7 @@ def verify(
     counterexample: Path | None,
     periods: int | None,
     as_json: bool,
+    **words: Any,
 ) -> None:
     """Prove a policy's guarantee, or refute it.
 
@@ -52,63 +76,69 @@ def verify(
     outcome, independently of the synthesis; exit 1 if one breaks the guarantee. A violation
     comes with a shortest log that leads to it, as JSON lines, which audit reproduces.
 
-    A periodic policy is explored period by period: exact ones to their end; perpetual ones over
-    their first plan, whose certificates cover the rest by theorem, and over --periods periods if
-    that is given; static and dynamic ones over --periods periods, and nothing is shown about
-    later ones. What a run really did is checked by audit.
+    A file can name any property, window and start: what it names is printed, and options say what
+    it must be. A property given so must hold besides the policy's own.
+
+    A long policy has too many states. Windows made to be hard are tried, and that all others end
+    fair is a theorem. A periodic policy is explored period by period: exact ones to their end;
+    perpetual ones over their first plan, whose certificates cover the rest by theorem, and over
+    --periods periods if that is given; static and dynamic ones over --periods periods, and
+    nothing is shown about later ones. What a run really did is checked by audit.
+
+    Exit 3 if nothing is shown: the property can never bind, or neither states nor a theorem tell.
     """
-    loaded = load_policy(policy)
+    loaded, asked = load_policy(policy), given(words)
+    _check_window(loaded, asked)
+    prop = parse_property(asked) if set(asked) - _WINDOW_WORDS else None
     with progress_bar("verifying") as progress:
         if isinstance(loaded, PeriodicPolicy):
-            found = _verify_periods(policy, loaded, periods, progress)
-            words = f"{loaded.prop} after every {loaded.period} decisions, {loaded.kind}"
-            result = _result(loaded, found, periods)
+            found = _verify_periods(policy, loaded, prop, periods, progress)
         elif periods is not None:
             raise InvalidValueError(
                 f"{policy} is a policy for one window, without periods: leave out --periods"
             )
         else:
-            found = verify_policy(loaded, progress=progress)
-            words, result = f"{loaded.prop} over {loaded.horizon} decisions", str(found)
+            found = verify_policy(loaded, prop=prop, progress=progress)
     grounds = _grounds(loaded, found)
     if as_json:
-        facts = {"path": str(policy), "result": f"{words}: {result}", **found.to_dict()}
+        facts = {"path": str(policy), "result": str(found), **found.to_dict()}
         print_json(facts | ({} if grounds is None else {"guarantee": grounds.to_dict()}))
     else:
         # The log has standard output to itself if it goes there.
-        alone = found.holds or counterexample is not None
-        click.echo(f"{policy}  {words}  {result}", err=not alone)
+        alone = found.counterexample is None or counterexample is not None
+        click.echo(printable(f"{policy}  {found.claim}  {found.result}"), err=not alone)
         if grounds is not None:
             click.echo(str(grounds), err=not alone)
     _write_counterexample(found, counterexample, silent=as_json)
-    ctx.exit(0 if found.holds else 1)
+    ctx.exit(_STATUS[found.verdict])
+
+
+def _check_window(policy: Policy | PeriodicPolicy, asked: dict[str, Any]) -> None:
+    """Refuse a policy for another window than was asked for."""
+    points = tuple(sorted(set(asked.get("checkpoints", ())))) or None
+    window: dict[str, Any] = {"horizon": None, "period": None, "checkpoints": None}
+    if isinstance(policy, PeriodicPolicy):
+        window["period"] = policy.period
+    else:
+        window |= {"horizon": policy.horizon, "checkpoints": policy.due[:-1]}
+    said = asked | {"start": parse_start(asked, policy.groups), "checkpoints": points}
+    for key, of_policy in (window | {"start": policy.start}).items():
+        agreed(key, said.get(key), of_policy, instead="ask for another policy")
 
 
 def _verify_periods(
-    path: Path, policy: PeriodicPolicy, periods: int | None, progress: Callable[[float], None]
+    path: Path,
+    policy: PeriodicPolicy,
+    prop: Property | None,
+    periods: int | None,
+    progress: Callable[[float], None],
 ) -> Verification:
     from fairshield.periodic.verify import verify_periodic
 
     try:
-        return verify_periodic(policy, periods=periods, progress=progress)
+        return verify_periodic(policy, prop=prop, periods=periods, progress=progress)
     except ArtifactError as error:
         raise ArtifactError(f"{path}: {error}") from None
-
-
-def _result(policy: PeriodicPolicy, found: Verification, periods: int | None) -> str:
-    """What has been shown, and of which periods."""
-    if found.windows is not None and found.counterexample is None:
-        return f"the first plan: {found}"
-    looked = f"({found.states:,} states, {found.transitions:,} transitions)"
-    if found.counterexample is not None:
-        return f"unfair: {found.counterexample} {looked}"
-    if policy.last is not None:
-        return f"guarantee holds in all {number_of(policy.last, 'period')} {looked}"
-    explored = f"no unfair period end in {number_of(periods or 2, 'period')}"
-    if not policy.unconditional:
-        return f"{explored}; nothing is shown about later ones {looked}"
-    plan = explored if periods else "the first plan keeps it and ends with certificates"
-    return f"{plan}; later periods are covered by theorem {looked}"
 
 
 def _grounds(policy: Policy | PeriodicPolicy, found: Verification) -> Guarantee | None:

@@ -18,12 +18,12 @@ def solve(policy: LongPolicy, t: int, at: At) -> Policy:
 
     If the window goes on, it ends with a certificate that the property can be kept.
     """
-    from fairshield.synthesis import synthesize
+    from fairshield.synthesis import make_policy
 
     check, terminal = policy.next_check(t), policy.terminal
     if check < policy.horizon or isinstance(terminal, Sustained):
         terminal = policy.certificates.sustained
-    return synthesize(
+    return make_policy(
         policy.prop, _ahead(policy.inputs, t, check - t), horizon=check - t,
         start=policy.start.plus(at), terminal=terminal, best_effort=True, method="exact",
     )  # fmt: skip

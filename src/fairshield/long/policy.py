@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairshield.counts import At, GroupCount
 from fairshield.long.certificates import Certificates
-from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, unsupported
+from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, uncertified_end, unsupported
 from fairshield.long.tables import Floats, Ints, Tables
 from fairshield.policy import Policy
 from fairshield.rows import RowTable, no_rows
@@ -211,7 +211,7 @@ class LongPolicy(Policy):
 
     def check(self) -> None:
         """Refuse arrays that do not fit the property, the cost levels or each other."""
-        against = unsupported(self.prop)
+        against = unsupported(self.prop) or uncertified_end(self.prop, self.terminal)
         if against is None and len(self.due) > 1 and self.certificates.sustained is None:
             against = f"{self.prop} has no certificate that goes on after a checkpoint"
         if against is not None:
@@ -314,10 +314,10 @@ class LongReader:
     def feasible(self, t: int, at: At) -> bool:
         """Whether fairness is guaranteed from this state, whatever comes."""
         policy = self._policy
-        if t in policy.due and not policy.prop.holds(policy.start.plus(at)):
+        if not policy.keeps(policy.start.plus(at), t):
             return False
         if t == policy.horizon:
-            return policy.terminal is None or policy.terminal.holds(policy.start.plus(at))
+            return True
         if policy.in_endgame(t):
             endgame, local = self.endgame(t, at)
             return endgame.policy.reader.feasible(*local)

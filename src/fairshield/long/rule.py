@@ -20,6 +20,7 @@ from fairshield.spec import (
     DisparateImpact,
     NoRequirement,
     Property,
+    Sustained,
 )
 from fairshield.spec.corridors import Corridor, last_gap
 
@@ -82,6 +83,15 @@ def unsupported(prop: Property) -> str | None:
     if isinstance(prop, DisparateImpact) and prop.two_sided and prop.bound == 1:
         return "rates that must be equal leave no room for a certificate"
     return None
+
+
+def uncertified_end(prop: Property, terminal: Property | None) -> str | None:
+    """Why no certificate covers what must hold at the end; ``None`` if one does."""
+    if terminal is None or terminal == prop:
+        return None
+    if isinstance(prop, DifferenceOfRates) and terminal == Sustained(prop):
+        return None
+    return f"{terminal} must hold at the end, which has no certificate"
 
 
 def rule_of(prop: Property) -> Rule:

@@ -37,7 +37,7 @@ from fairshield.records import Flag, as_cost, as_flag
 from fairshield.runtime.audit import agreed
 from fairshield.spec import Property, Verdict
 from fairshield.stream import AnyPolicy
-from fairshield.synthesis import synthesize
+from fairshield.synthesis import make_policy
 
 _VERSION = 2
 _AT_ONCE = 1 << 17
@@ -543,7 +543,7 @@ class Monitor:
                 "a horizon for which to make one"
             )
         start = self._tally.start
-        policy = synthesize(self.prop, self._watch.inputs, horizon=self.horizon, start=start)
+        policy = make_policy(self.prop, self._watch.inputs, horizon=self.horizon, start=start)
         return saving(policy, revised)
 
     # Where it stands ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.synthesis import synthesize
+from fairshield.synthesis import make_policy
 
 if TYPE_CHECKING:
     from fairshield.simulate import Simulation
@@ -85,7 +85,7 @@ def saving(policy: Policy | PeriodicPolicy, inputs: Inputs) -> Saving:
         again = replace(policy, inputs=inputs)
         plans = [made.window(made.start, 0).policy for made in (policy, again)]
     else:
-        again = synthesize(
+        again = make_policy(
             policy.prop,
             inputs,
             horizon=policy.horizon,

@@ -17,11 +17,12 @@ from fairshield.periodic.policy import (
     Window,
     best_effort,
     counters,
+    warn_if_vacuous,
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
 from fairshield.spec import DifferenceOfRates, NoRequirement, Property
-from fairshield.synthesis import remaining_inputs, synthesize
+from fairshield.synthesis import make_policy, remaining_inputs
 
 Fallback = Literal["best-effort", "inactive"]
 
@@ -62,6 +63,7 @@ class Dynamic(PeriodicPolicy):
 
     @cached_property
     def _first(self) -> Policy:
+        warn_if_vacuous(self)
         return self._planned(self.start)
 
     def window(self, counts: Counts, completed: int) -> Window:
@@ -80,7 +82,7 @@ class Dynamic(PeriodicPolicy):
         if self.fallback == "best-effort":
             return best_effort(self.prop, inputs, left, counts)
         try:
-            return synthesize(self.prop, inputs, horizon=left, start=counts)
+            return make_policy(self.prop, inputs, horizon=left, start=counts)
         except InfeasibleError:
             return inactive(self.prop, inputs, left, counts)
 
@@ -91,7 +93,7 @@ class Dynamic(PeriodicPolicy):
 def inactive(prop: Property, inputs: Inputs, left: int, counts: Counts) -> Policy:
     """A policy that keeps every proposal."""
     free = NoRequirement(prop.relevant_outcome)
-    return synthesize(free, inputs, horizon=left, start=counts)
+    return make_policy(free, inputs, horizon=left, start=counts)
 
 
 class DynamicShield(PeriodicShield):

@@ -20,7 +20,7 @@ from fairshield.periodic.policy import (
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
-from fairshield.spec import Property
+from fairshield.spec import Property, can_bind
 from fairshield.synthesis import synthesize
 
 Progress = Callable[[float], None]
@@ -85,6 +85,11 @@ class ExactPeriodic(PeriodicPolicy):
     @property
     def last(self) -> int:
         return self.periods
+
+    @property
+    def can_bind(self) -> bool:
+        ends = [self.period * n for n in range(1, self.periods + 1)]
+        return can_bind(self.prop, self.start, ends)
 
     def window(self, counts: Counts, completed: int) -> Window:
         decided = completed * self.period

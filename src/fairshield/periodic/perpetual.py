@@ -18,11 +18,12 @@ from fairshield.periodic.policy import (
     difference_of_rates,
     repeated,
     so_far,
+    warn_if_vacuous,
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
 from fairshield.spec import Certificate, Property, Sustained
-from fairshield.synthesis import MOST_STATES, synthesize
+from fairshield.synthesis import MOST_STATES, make_policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,7 @@ class Perpetual(PeriodicPolicy):
 
     @cached_property
     def _first(self) -> Policy:
+        warn_if_vacuous(self)
         return self.plan(self.start)
 
     def window(self, counts: Counts, completed: int) -> Window:
@@ -87,7 +89,7 @@ class Perpetual(PeriodicPolicy):
             lookahead = recorded = 1
         total, horizon = lookahead * self.period, recorded * self.period
         try:
-            return synthesize(
+            return make_policy(
                 self.prop, repeated(self.inputs, self.period, lookahead), horizon=horizon,
                 further=total - horizon, start=counts, terminal=self.sustained,
                 checkpoints=range(self.period, total, self.period),

@@ -56,7 +56,7 @@ class Plan:
 
     def broken_by(self, decision: Decision) -> bool:
         """Whether the last decision, a person's, ended what the policy had guaranteed."""
-        guaranteed = self.window.policy.reader.feasible(decision.position, decision.seen_before)
+        guaranteed = self.window.policy.feasible(decision.position, decision.seen_before)
         return decision.why is Why.HUMAN and guaranteed and not self.shield.guaranteed
 
     def made(self, decision: Decision) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,12 +22,18 @@ from numpy.typing import NDArray
 from fairshield._version import __version__
 from fairshield.artifact import read_artifact, write_artifact
 from fairshield.counts import Counts, Group, in_words, is_whole
-from fairshield.errors import ArtifactError, InvalidValueError
+from fairshield.errors import ArtifactError, InvalidValueError, VacuousWarning
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.policy import Policy, reading
-from fairshield.spec import Certificate, DifferenceOfRates, Property, property_from_dict
-from fairshield.synthesis import check_kinds, checked_start, remaining_inputs, synthesize
+from fairshield.spec import (
+    Certificate,
+    DifferenceOfRates,
+    Property,
+    can_ever_bind,
+    property_from_dict,
+)
+from fairshield.synthesis import check_kinds, checked_start, make_policy, remaining_inputs
 
 Inputs = InputModel | InputSchedule
 
@@ -118,6 +125,11 @@ class PeriodicPolicy(ABC):
         """How many periods there are; ``None``: no last one."""
         return None
 
+    @property
+    def can_bind(self) -> bool:
+        """Whether the property can ever bind a run; if not, nothing is promised."""
+        return can_ever_bind(self.prop, self.start)
+
     def admits(self, start: Counts) -> bool:
         """Whether the theorem speaks about runs that begin with these counters."""
         return True
@@ -172,6 +184,8 @@ class PeriodicPolicy(ABC):
             ("{}", self.enforced, found.prop),
             ("periods that end after {} decisions", ends, found.due),
             ("a start from {}", self.base(self.start), found.start),
+            ("{} more decisions planned", 0, found.further),
+            ("{} at the end", self.enforced, found.terminal or self.enforced),
         ):
             if ours != theirs:
                 raise ArtifactError(
@@ -235,7 +249,7 @@ class PeriodicPolicy(ABC):
         a, b = self.groups
         return (
             f"{self.prop} at the end of every {self.period} decisions, groups {a} and {b}, "
-            f"{self.title}"
+            f"{self.title}" + ("" if self.can_bind else ", vacuous: it can never bind")
         )
 
 
@@ -295,9 +309,20 @@ def so_far(counts: Counts) -> str:
     )
 
 
+def warn_if_vacuous(policy: PeriodicPolicy) -> None:
+    """Warn that no run can ever be bound, when its first period is planned."""
+    if not policy.can_bind:
+        warnings.warn(
+            f"{policy.prop} can never bind, however long the run, so the policy promises nothing: "
+            "tighten the bound",
+            VacuousWarning,
+            stacklevel=3,
+        )
+
+
 def best_effort(prop: Property, inputs: Inputs, period: int, counts: Counts) -> Policy:
     """The policy for one period that is fair if that can be guaranteed, else as often as can be."""
-    return synthesize(prop, inputs, horizon=period, start=counts, best_effort=True)
+    return make_policy(prop, inputs, horizon=period, start=counts, best_effort=True)
 
 
 def repeated(inputs: Inputs, period: int, times: int) -> Inputs:

@@ -23,7 +23,7 @@ from fairshield.periodic.policy import (
 )
 from fairshield.periodic.shield import PeriodicShield, State
 from fairshield.policy import Policy
-from fairshield.spec import BoundedRates, Number, Property, exact
+from fairshield.spec import BoundedRates, Number, Property, can_bind, exact
 from fairshield.synthesis import synthesize
 
 _GROUNDS = "adding up the rates of periods"
@@ -42,6 +42,12 @@ class _Static(PeriodicPolicy):
     def tables(self) -> Policy:
         """The policy of every period."""
         return synthesize(self.enforced, self.inputs, horizon=self.period)
+
+    @property
+    def can_bind(self) -> bool:
+        """Whether both the property and what is kept in each period can bind."""
+        nobody = Counts.zero(self.groups)
+        return super().can_bind and can_bind(self.enforced, nobody, [self.period])
 
     def base(self, start: Counts) -> Counts:
         return Counts.zero(self.groups)

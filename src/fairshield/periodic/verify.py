@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,10 @@ from fairshield.periodic.exact import ExactPeriodic
 from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.policy import PeriodicPolicy, Window
 from fairshield.policy import Policy
-from fairshield.verify import Counterexample, Verification, verify
-from fairshield.verify.counterexample import LoggedDecision, find_counterexample
+from fairshield.spec import Property, both
+from fairshield.verify import Claim, Counterexample, Verification, verify
+from fairshield.verify.claim import check_asked, implies
+from fairshield.verify.counterexample import LoggedDecision, decisions_to
 from fairshield.verify.reach import Reach, reach_of
 
 Progress = Callable[[float], None]
@@ -33,13 +36,26 @@ Totals = tuple[int, int, int, int]
 
 
 def verify_periodic(
-    policy: PeriodicPolicy, *, periods: int | None = None, progress: Progress | None = None
+    policy: PeriodicPolicy,
+    *,
+    prop: Property | None = None,
+    periods: int | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
     """Confirm the guarantee of ``policy``, or find a sequence of requests that breaks it.
 
-    ``periods`` says how many periods are explored, one after the other: 2 by default for static
-    and Dynamic policies, none for perpetual ones beyond their first plan.  What is confirmed of a
-    static or Dynamic policy is confirmed for these periods only.
+    Parameters
+    ----------
+    policy
+        From anywhere.
+    prop
+        What must hold at the end of every period, besides what the policy says of itself.
+    periods
+        How many periods are explored, one after the other: 2 by default for static and Dynamic
+        policies, none for perpetual ones beyond their first plan.  What is confirmed of a static
+        or Dynamic policy is confirmed for these periods only.
+    progress
+        Called with the share of work done, between 0 and 1.
 
     Raises
     ------
@@ -51,20 +67,41 @@ def verify_periodic(
             f"periods must be a whole number of at least 1, got {periods!r}: it is how many to "
             "explore"
         )
+    check_asked(prop, policy.prop, policy.groups)
     policy.check_stored()
+    claim = Claim(
+        policy.prop, (policy.period,), policy.start, asked=prop, kind=policy.kind,
+        periods=policy.last,
+    )  # fmt: skip
     if isinstance(policy, ExactPeriodic):
         if periods is not None:
             raise InvalidValueError(
                 f"an exact periodic policy is verified for all its {policy.periods} periods, not "
                 f"for {periods}: leave periods out"
             )
-        return verify(policy.tables, progress=progress)
+        return replace(verify(policy.tables, prop=prop, progress=progress), claim=claim)
     if isinstance(policy, Perpetual):
-        plan = policy.plan(policy.start, recorded=policy.lookahead)
-        found = verify(plan, progress=None if periods else progress)
-        if periods is None or not found:
+        found = _verify_plan(policy, claim, None if periods else progress)
+        if periods is None or not found.holds:
             return found
-    return _Exploration(policy).run(periods or 2, progress)
+    return _Exploration(policy, claim).run(periods or 2, progress)
+
+
+def _verify_plan(policy: Perpetual, claim: Claim, progress: Progress | None) -> Verification:
+    """The first plan of a run to its end, whose certificates cover all that comes after it."""
+    plan = policy.plan(policy.start, recorded=policy.lookahead)
+    found = verify(plan, prop=claim.asked, progress=progress)
+    shown = found.exhaustive or found.rests_on is not None
+    return replace(
+        found, claim=claim, can_bind=claim.can_bind(None), exhaustive=False,
+        rests_on=_theorem(policy, claim) if shown else None,
+    )  # fmt: skip
+
+
+def _theorem(policy: PeriodicPolicy, claim: Claim) -> str | None:
+    """The theorem about all periods, if it needs no condition and speaks of what was asked."""
+    covered = policy.unconditional and implies(policy.prop, claim.asked)
+    return policy.theorem if covered else None
 
 
 class _Ends(NamedTuple):
@@ -77,8 +114,9 @@ class _Ends(NamedTuple):
 class _Exploration:
     """Counters at period ends, breadth first."""
 
-    def __init__(self, policy: PeriodicPolicy) -> None:
-        self.policy = policy
+    def __init__(self, policy: PeriodicPolicy, claim: Claim) -> None:
+        self.policy, self.claim = policy, claim
+        self._required = both(policy.prop, claim.asked)
         self.states, self.transitions = 0, 0
         self._known: dict[Policy, _Ends] = {}
         (n_a, k_a), (n_b, k_b) = policy.start.values()
@@ -94,17 +132,25 @@ class _Exploration:
                 window = self.policy.window(self._counts(start), period)
                 ends = self._explore(window)
                 totals = ends.gained + np.array(start)
-                bad = np.flatnonzero(~self._fair(totals))
-                if len(bad):
-                    looked = self.states, self.transitions
-                    example = self._example(period, start, window, ends, int(bad[0]))
-                    return Verification(False, *looked, example)
+                example = self._violation(period, start, ends)
+                if example is not None:
+                    return self._found(False, period + 1, example)
                 if period + 1 < periods:
                     after |= dict.fromkeys(map(tuple, totals.tolist()), start)
                 if progress is not None:
                     progress((period + done / len(here)) / periods)
             self._parents.append(after)
-        return Verification(True, self.states, self.transitions, periods=int(periods))
+        return self._found(True, int(periods))
+
+    def _found(
+        self, holds: bool, periods: int, example: Counterexample | None = None
+    ) -> Verification:
+        theorem = _theorem(self.policy, self.claim)
+        ends = None if theorem else [self.policy.period * n for n in range(1, periods + 1)]
+        return Verification(
+            holds, self.states, self.transitions, example, claim=self.claim,
+            can_bind=self.claim.can_bind(ends), rests_on=theorem, periods=periods,
+        )  # fmt: skip
 
     def _explore(self, window: Window) -> _Ends:
         found = self._known.get(window.policy)
@@ -120,19 +166,25 @@ class _Exploration:
                 self._known[window.policy] = found
         return found
 
-    def _fair(self, totals: Ints) -> NDArray[np.bool_]:
-        n_a, k_a, n_b, k_b = totals.T
-        return self.policy.prop.holds_array(GroupCount(n_a, k_a), GroupCount(n_b, k_b))
+    def _violation(self, period: int, start: Totals, ends: _Ends) -> Counterexample | None:
+        """How a period that begins so can end unfair, if it can."""
+        n_a, k_a, n_b, k_b = (ends.gained + np.array(start)).T
+        for prop in self._required:
+            fair = prop.holds_array(GroupCount(n_a, k_a), GroupCount(n_b, k_b))
+            bad = np.flatnonzero(~fair)
+            if len(bad):
+                return self._example(period, start, ends, int(bad[0]), prop)
+        return None
 
     def _counts(self, totals: Totals) -> Counts:
         a, b = self.policy.groups
         return Counts({a: totals[:2], b: totals[2:]})
 
     def _example(
-        self, period: int, start: Totals, window: Window, ends: _Ends, bad: int
+        self, period: int, start: Totals, ends: _Ends, bad: int, prop: Property
     ) -> Counterexample:
         gained = ends.gained[bad]
-        decisions = list(self._decisions(ends.reach, gained))
+        decisions = self._decisions(ends.reach, gained)
         at: Totals | None = start
         for earlier in range(period - 1, -1, -1):
             assert at is not None
@@ -142,8 +194,7 @@ class _Exploration:
             decisions[:0] = self._decisions(reach, np.array(at) - np.array(before))
             at = before
         n_a, k_a, n_b, k_b = (gained + np.array(start)).tolist()
-        counts, prop = self._counts((n_a, k_a, n_b, k_b)), self.policy.prop
-        return Counterexample(tuple(decisions), counts, prop.bias_of(counts), prop.limit)
+        return Counterexample.of(decisions, self._counts((n_a, k_a, n_b, k_b)), prop)
 
-    def _decisions(self, reach: Reach, gained: Ints) -> tuple[LoggedDecision, ...]:
-        return find_counterexample(reach, tuple(gained.tolist())).decisions
+    def _decisions(self, reach: Reach, gained: Ints) -> list[LoggedDecision]:
+        return decisions_to(reach, tuple(gained.tolist()))

@@ -135,10 +135,10 @@ class Shield:
     def guaranteed(self) -> bool:
         """Whether the property is certain to hold at the horizon, whatever comes."""
         if self._pending is None:
-            return self.policy.reader.feasible(self._t, self._at)
+            return self.policy.feasible(self._t, self._at)
         pending = self._pending
         counted = after(self._at, self._index[pending.group], pending.accepted)
-        return all(self.policy.reader.feasible(self._t, at) for at in (self._at, counted))
+        return all(self.policy.feasible(self._t, at) for at in (self._at, counted))
 
     # Deciding -------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from fairshield.policy import Policy
 from fairshield.service.live import AnyPolicy
 from fairshield.service.news import News
 from fairshield.specfile import parse_periodic, parse_spec
-from fairshield.synthesis import synthesize
+from fairshield.synthesis import make_policy
 from fairshield.verify import Verification, verify
 
 Progress = Callable[[float], None]
@@ -111,7 +111,7 @@ def _check_made_anew(policy: Policy) -> None:
 
     There is no promise to verify, but synthesis makes the same tables every time.
     """
-    again = synthesize(
+    again = make_policy(
         policy.prop, policy.inputs, horizon=policy.horizon, start=policy.start,
         checkpoints=policy.checkpoints, further=policy.further, terminal=policy.terminal,
         spread=policy.spread, best_effort=True, method=policy.method,

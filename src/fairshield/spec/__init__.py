@@ -22,8 +22,10 @@ A property of your own is a frozen dataclass with one method::
 from fairshield.spec.base import Count as Count
 from fairshield.spec.base import Property as Property
 from fairshield.spec.base import Undefined as Undefined
+from fairshield.spec.base import both as both
 from fairshield.spec.base import property_from_dict as property_from_dict
 from fairshield.spec.binding import can_bind as can_bind
+from fairshield.spec.binding import can_ever_bind as can_ever_bind
 from fairshield.spec.corridors import Corridor as Corridor
 from fairshield.spec.finding import Finding as Finding
 from fairshield.spec.finding import Measured as Measured

@@ -337,6 +337,11 @@ class Property(ABC):
         return self.words() + support + unseen
 
 
+def both(prop: Property, more: Property | None) -> tuple[Property, ...]:
+    """What must hold where ``prop`` must and, if anything, ``more`` as well."""
+    return (prop,) if more is None or more == prop else (prop, more)
+
+
 def property_from_dict(data: Mapping[str, Any]) -> Property:
     """The property that :meth:`Property.to_dict` described."""
     arguments = dict(data)

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
-from fairshield.spec.base import Property
+from fairshield.spec.base import LinearProperty, Property
 
+Ints = NDArray[np.int64]
 _MOST = 2000
-"""Up to so many decisions every number of people is asked about, beyond only the largest."""
+"""Up to so many decisions every number of people is asked about, beyond only some."""
+_DOUBLINGS = 40
 
 
 def can_bind(prop: Property, start: Counts, due: Iterable[int]) -> bool:
@@ -33,16 +36,54 @@ def can_bind(prop: Property, start: Counts, due: Iterable[int]) -> bool:
     )
 
 
+def can_ever_bind(prop: Property, start: Counts) -> bool:
+    """Whether ``prop`` binds some counters of a run that goes on for ever.
+
+    Of a property that is no :class:`LinearProperty` nothing is known, and it is taken to.
+
+    >>> from fairshield import DemographicParity
+    >>> nobody = Counts.zero(("a", "b"))
+    >>> can_ever_bind(DemographicParity("0.1", min_support=1000), nobody)
+    True
+    >>> can_ever_bind(DemographicParity(1), nobody)
+    False
+    """
+    if not isinstance(prop, LinearProperty):
+        return True
+    most = max(prop.min_support, *(count.seen for count in start.values()))
+    return can_bind(prop, start, [2 * most + (1 << power) for power in range(_DOUBLINGS)])
+
+
 def _pair_can_bind(
     prop: Property, start: tuple[GroupCount[int], ...], decided: int, *, exactly: bool
 ) -> bool:
-    of_a = np.arange(decided + 1)
-    # Nearly always an even split binds, and spares asking about all others.
-    halves = np.array([decided // 2])
-    totals = [decided] if exactly or decided > _MOST else range(decided, -1, -1)
-    splits = [(halves, decided - halves), *((of_a[: n + 1], n - of_a[: n + 1]) for n in totals)]
     a, b = (count.seen for count in start)
+    # Nearly always an even split binds, and spares asking about all others.
+    splits = [_split(decided, [decided // 2])]
+    if decided > _MOST:
+        splits.append(_split(decided, _telling(decided, a, b, prop.min_support)))
+    else:
+        totals = [decided] if exactly else range(decided, -1, -1)
+        splits += [_split(n, range(n + 1)) for n in totals]
     return any(
-        bool(prop.binds_array(GroupCount(a + n_a, 0), GroupCount(b + n_b, 0)).any())
+        bool(prop.binds_array(GroupCount(n_a + a, 0), GroupCount(n_b + b, 0)).any())
         for n_a, n_b in splits
     )
+
+
+def _split(total: int, of_a: Iterable[int]) -> tuple[Ints, Ints]:
+    """So many people, by how many of them are of the first group."""
+    first = np.array(list(of_a), np.int64 if total < 2**62 else object)
+    return first, total - first
+
+
+def _telling(decided: int, a: int, b: int, support: int) -> list[int]:
+    """Splits of a large number of people, one of which binds if any does.
+
+    Where both groups have support and somebody in them, a difference or a ratio of rates and
+    bounds on them bind or not whatever their sizes: all in one group, as even as can be, and as
+    many as a group needs.
+    """
+    even = (decided + b - a) // 2
+    wanted = (0, 1, decided - 1, decided, even, support - a, decided + b - support)
+    return [min(max(n, 0), decided) for n in wanted]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
@@ -12,14 +13,21 @@ import numpy as np
 
 from fairshield._version import __version__
 from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
-from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError, argument, called
+from fairshield.errors import (
+    InfeasibleError,
+    InvalidValueError,
+    MemoryLimitError,
+    VacuousWarning,
+    argument,
+    called,
+)
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.checks import as_number
 from fairshield.layout import Layout, layout_of
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.rows import RowTable
-from fairshield.spec import Property
+from fairshield.spec import NoRequirement, Property
 from fairshield.synthesis import cuda, reference
 from fairshield.synthesis.memory import check_memory, check_policy_memory, check_salvage_memory
 from fairshield.synthesis.method import (
@@ -45,6 +53,7 @@ __all__ = [
     "checked_start",
     "cost_to_go",
     "least_cost",
+    "make_policy",
     "planned_rise",
     "processors",
     "remaining_inputs",
@@ -88,7 +97,8 @@ def synthesize(
         cheapest plan under which checkpoints beyond the horizon are met, too, and ``terminal``
         holds at its end.  Expected costs are those of the whole plan.
     terminal
-        What must hold at the end of the plan; default: ``prop``.
+        What must hold at the end of the plan besides ``prop``; the end of the plan is the horizon,
+        or ``further`` decisions after it.
     spread
         Above 1, interventions are planned as if their price rose linearly over the window to
         ``spread`` times itself, so that they do not all fall on the last arrivals.  What that
@@ -123,6 +133,12 @@ def synthesize(
     MissingExtraError
         If ``backend`` is ``"cuda"`` and CuPy or a device is missing.
 
+    Warns
+    -----
+    VacuousWarning
+        If the property can never bind in such a window, as where ``min_support`` cannot be
+        reached: the policy then promises nothing (``policy.can_bind``).
+
     Examples
     --------
     >>> import fairshield as fs
@@ -131,12 +147,46 @@ def synthesize(
     >>> round(policy.expected_cost, 6)
     2.587138
     """
+    policy = make_policy(
+        prop, inputs, horizon=horizon, start=start, checkpoints=checkpoints, further=further,
+        terminal=terminal, spread=spread, best_effort=best_effort, method=method,
+        endgame=endgame, backend=backend, threads=threads, progress=progress,
+    )  # fmt: skip
+    if not policy.can_bind:
+        warnings.warn(
+            f"{policy.prop} can never bind in {policy.horizon} decisions starting from "
+            f"{_so_far(policy.start)}, so the policy promises nothing: lower min_support, lengthen "
+            "the horizon, or tighten the bound",
+            VacuousWarning,
+            stacklevel=2,
+        )
+    return policy
+
+
+def make_policy(
+    prop: Property,
+    inputs: InputModel | InputSchedule,
+    *,
+    horizon: int,
+    start: Counts | None = None,
+    checkpoints: Iterable[int] = (),
+    further: int = 0,
+    terminal: Property | None = None,
+    spread: float = 1.0,
+    best_effort: bool = False,
+    method: Method = "auto",
+    endgame: int | None = None,
+    backend: Backend = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Policy:
+    """:func:`synthesize` for part of a run, which need not be able to bind by itself."""
     check_kinds(prop, inputs)
     horizon, further = _checked_horizon(horizon, further)
     planned = horizon + further
     start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
     spread = _checked_spread(spread, further)
-    _check_terminal(prop, terminal)
+    terminal = _checked_terminal(prop, terminal)
     _check_backend(backend, planned)
     if len(inputs.groups) > 2:
         from fairshield.synthesis import many
@@ -259,10 +309,10 @@ def cost_to_go(
     left = planned - decided
     if not 0 <= decided <= policy.horizon:
         raise InvalidValueError(f"{decided} decisions do not fit a window of {policy.horizon}")
-    if decided in policy.due and not policy.prop.holds(counts):
+    if not policy.keeps(counts, decided):
         return math.inf
     if left == 0:
-        return 0.0 if policy.terminal is None or policy.terminal.holds(counts) else math.inf
+        return 0.0
     inputs = remaining_inputs(policy.inputs, decided)
     earlier = tuple(c - decided for c in policy.checkpoints if c > decided)
     rise = planned_rise(policy.spread, policy.horizon)
@@ -435,12 +485,20 @@ def _checked_spread(spread: float, further: int) -> float:
     return float(spread)
 
 
-def _check_terminal(prop: Property, terminal: Property | None) -> None:
-    if terminal is not None and terminal.relevant_outcome != prop.relevant_outcome:
+def _checked_terminal(prop: Property, terminal: Property | None) -> Property | None:
+    """What must hold at the end besides ``prop``; ``None`` if that is nothing more."""
+    if terminal is None or terminal == prop:
+        return None
+    if not isinstance(terminal, Property):
+        raise InvalidValueError(
+            f"terminal is a property such as Sustained(prop), or None, got {terminal!r}"
+        )
+    if terminal.relevant_outcome != prop.relevant_outcome:
         raise InvalidValueError(
             f"terminal {terminal} must count the same people as {prop}: those with the same "
             "outcome, or everybody"
         )
+    return None if isinstance(terminal, NoRequirement) else terminal
 
 
 def check_kinds(prop: object, inputs: object) -> None:
@@ -472,13 +530,16 @@ def _n_levels(inputs: InputModel | InputSchedule) -> int:
     return len(inputs.table(1).levels)
 
 
-def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
-    so_far = in_words(
+def _so_far(start: Counts) -> str:
+    return in_words(
         f"{count.accepted} accepted of {count.seen} in {group}" for group, count in start.items()
     )
+
+
+def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
     return InfeasibleError(
-        f"{prop} cannot be guaranteed over {horizon} decisions starting "
-        f"from {so_far}: some order of arrivals defeats every shield. Loosen the bound, set "
+        f"{prop} cannot be guaranteed over {horizon} decisions starting from {_so_far(start)}: "
+        "some order of arrivals defeats every shield. Loosen the bound, set "
         f"{called('min_support')} so that the property binds only once each group has enough "
         "people, lengthen the horizon, or drop early checkpoints"
     )

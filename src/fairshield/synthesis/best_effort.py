@@ -83,8 +83,8 @@ def _step(problem: Problem, t: int) -> Step:
 
 
 def _strike(problem: Problem, t: int, layer: Layer, codes: NDArray[Any]) -> None:
-    prop = problem.terminal if t == problem.layout.horizon else problem.prop
-    strike(layer, *problem.fair_states(prop, layer.rows, layer.starts[:-1]), codes)
+    fair = problem.fair_states(problem.required(t), layer.rows, layer.starts[:-1])
+    strike(layer, *fair, codes)
 
 
 class _Table:

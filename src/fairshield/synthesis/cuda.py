@@ -318,7 +318,7 @@ class _Rows:
             t_to = self._end_of_batch(t, max(earlier, default=0))
             fair = None
             if t_to in earlier:
-                fair = _fair(self.cupy, self.problem, self.problem.prop, t_to)
+                fair = _fair(self.cupy, self.problem, t_to)
             self._back_up(t, t_to, fair, downloads)
             t = t_to
             yield 1.0 - (t / horizon) ** (5 if self.layout.labelled else 4)
@@ -367,7 +367,7 @@ class _Rows:
     def _set_terminal(self, downloads: _Downloads) -> None:
         horizon = self.layout.horizon
         recorded = horizon <= self.recorded
-        fair = _fair(self.cupy, self.problem, self.problem.terminal, horizon)
+        fair = _fair(self.cupy, self.problem, horizon)
         side, rows = horizon % 2, self.layout.rows_of(horizon)
         self._run(
             "set_terminal", recorded, rows,
@@ -420,13 +420,13 @@ class _Tiles:
     def batches(self, downloads: _Downloads) -> Iterator[float]:
         """Go through all layers, last first; yields the share of the work done."""
         t = self.horizon
-        self._strike(self.problem.terminal, t)
+        self._strike(t)
         while t > 0:
             earlier = [c for c in self.problem.checkpoints if c < t]
             t_to = _end_of_values(self.problem.layout, t, max(earlier, default=0))
             self._back_up(t, t_to)
             if t_to in earlier:
-                self._strike(self.problem.prop, t_to)
+                self._strike(t_to)
             self.cupy.cuda.get_current_stream().synchronize()
             t = t_to
             yield 1.0 - (t / self.horizon) ** 4
@@ -446,8 +446,8 @@ class _Tiles:
             self.values.reverse()
             self.flags.reverse()
 
-    def _strike(self, prop: Property, t: int) -> None:
-        fair = _fair(self.cupy, self.problem, prop, t)
+    def _strike(self, t: int) -> None:
+        fair = _fair(self.cupy, self.problem, t)
         self._run(
             "strike_values", self.values[0], self.flags[0], *self.tables, *fair,
             np.int32(t), np.int32(t == self.horizon),
@@ -492,7 +492,7 @@ def _end_of_values(layout: Layout, t: int, least: int) -> int:
 class _FairOf:
     """What the fair states of a layer depend on; the problem only answers."""
 
-    prop: Property
+    props: tuple[Property, ...]
     start: tuple[GroupCount[int], ...]
     layout: Layout
     t: int
@@ -502,7 +502,7 @@ class _FairOf:
 def _fair_states(of: _FairOf) -> tuple[NDArray[Any], ...]:
     """Packed hulls of the rows of a layer; if these have gaps, flags and where those begin."""
     rows, at = _rows_and_starts(of.t, of.layout.labelled)
-    lo, hi, each = of.problem.fair_states(of.prop, rows, at)
+    lo, hi, each = of.problem.fair_states(of.props, rows, at)
     hulls = np.where(lo < hi, hi << 16 | lo, _EMPTY).astype(np.uint32)
     return (hulls, each[: of.layout.states_of(of.t)].view(np.uint8), at) if len(each) else (hulls,)
 
@@ -511,8 +511,8 @@ def _fair_states(of: _FairOf) -> tuple[NDArray[Any], ...]:
 _remembered_fair_states = lru_cache(4)(_fair_states)
 
 
-def _fair(cupy: Any, problem: Problem, prop: Property, t: int) -> _Fair:
-    of = _FairOf(prop, problem.start, problem.layout, t, problem)
+def _fair(cupy: Any, problem: Problem, t: int) -> _Fair:
+    of = _FairOf(problem.required(t), problem.start, problem.layout, t, problem)
     try:
         arrays = _remembered_fair_states(of)
     except TypeError:  # a user's property without a hash

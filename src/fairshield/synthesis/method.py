@@ -7,8 +7,8 @@ from typing import Literal
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
-from fairshield.long.rule import unsupported
-from fairshield.spec import DifferenceOfRates, Property, Sustained
+from fairshield.long.rule import uncertified_end, unsupported
+from fairshield.spec import DifferenceOfRates, Property
 
 Method = Literal["auto", "exact", "long"]
 
@@ -61,7 +61,4 @@ def obstacle_of(
     differences = isinstance(prop, DifferenceOfRates)
     if checkpoints and not differences:
         return f"{prop} has no certificate that goes on after a checkpoint"
-    kept = differences and terminal == Sustained(prop)
-    if terminal is not None and terminal != prop and not kept:
-        return f"{terminal} must hold at the end, which has no certificate"
-    return None
+    return uncertified_end(prop, terminal)

@@ -19,10 +19,11 @@ from fairshield.counts import Counts, GroupCount
 from fairshield.inputs import InputModel, InputSchedule, InputTable
 from fairshield.layout import Layout, Rows, layout_of
 from fairshield.rows import RowTable
-from fairshield.spec import Property
+from fairshield.spec import Property, both
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+FairStates = tuple[Ints, Ints, NDArray[np.bool_]]
 
 LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
@@ -40,14 +41,14 @@ _ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 15
 class Problem:
     """Everything backward induction needs.
 
-    ``prop`` must hold at the checkpoints, ``terminal`` after the last decision.  ``weights``,
-    ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group, proposal, cost
-    level; ``stay``: ``(steps,)``.  Of more than two groups there are as many in each array and in
-    ``start``, and no ``layout``.
+    ``prop`` must hold at the checkpoints and after the last decision, there with ``terminal``.
+    ``weights``, ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group,
+    proposal, cost level; ``stay``: ``(steps,)``.  Of more than two groups there are as many in
+    each array and in ``start``, and no ``layout``.
     """
 
     prop: Property
-    terminal: Property
+    terminal: Property | None
     table: InputTable
     horizon: int
     start: tuple[GroupCount[int], ...]
@@ -100,14 +101,24 @@ class Problem:
             return by_level
         return np.take_along_axis(by_level, self._order, axis=3)
 
-    def fair_states(
-        self, prop: Property, rows: Rows, at: Ints
-    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """Which states of these rows satisfy ``prop``; ``at`` is where each row begins.
+    def required(self, t: int) -> tuple[Property, ...]:
+        """What must hold after ``t`` decisions, at a checkpoint or at the end."""
+        return both(self.prop, self.terminal) if t == self.horizon else (self.prop,)
+
+    def fair_states(self, props: tuple[Property, ...], rows: Rows, at: Ints) -> FairStates:
+        """Which states of these rows satisfy all of ``props``; ``at`` is where each row begins.
 
         Returns ``lo`` and ``hi`` of the fair states of each row, and a flag per state, which is
-        empty if everything in ``[lo, hi)`` is fair.
+        empty if everything in ``[lo, hi)`` is fair.  Flags outside ``[lo, hi)`` say nothing.
         """
+        lo, hi, each = self._fair_states(props[0], rows, at)
+        for prop in props[1:]:
+            first, end, flags = self._fair_states(prop, rows, at)
+            lo, hi = np.maximum(lo, first), np.minimum(hi, end)
+            each = each & flags if len(each) and len(flags) else each if len(each) else flags
+        return np.minimum(lo, hi), hi, each
+
+    def _fair_states(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
         a, b = self.start
         lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
         for first in range(0, len(at), _ROWS_AT_ONCE):
@@ -126,9 +137,7 @@ class Problem:
                 out[here] = np.minimum(np.maximum(end - before, 0), most)
         return lo, hi, np.empty(0, np.bool_)
 
-    def _fair_states_with_gaps(
-        self, prop: Property, rows: Rows, at: Ints
-    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    def _fair_states_with_gaps(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
         a, b = self.start
         turned = rows.turned
         runs = prop.fair_runs(
@@ -152,9 +161,7 @@ class Problem:
         np.add.at(ends, at[row] + high, -1)
         return np.minimum(lo, hi), hi, np.cumsum(ends[:-1]) > 0
 
-    def _fair_states_one_by_one(
-        self, prop: Property, rows: Rows, at: Ints
-    ) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    def _fair_states_one_by_one(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
         a, b = self.start
         sizes, row_turned = rows.states, rows.turned
         ends = np.cumsum(sizes)
@@ -218,7 +225,7 @@ def make_problem(
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
     return Problem(
         prop=prop,
-        terminal=prop if terminal is None else terminal,
+        terminal=terminal,
         table=table,
         horizon=horizon,
         start=tuple(start[group] for group in inputs.groups),

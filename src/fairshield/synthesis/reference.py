@@ -182,11 +182,10 @@ def _chance(problem: Problem, i: int, g: int, r: bool, level: int, z: bool | Non
 
 
 def is_fair(problem: Problem, s: Position | ManyPosition) -> bool:
-    """Whether the counters, start included, satisfy the property, at the end the terminal one."""
-    prop = problem.terminal if s.t == problem.horizon else problem.prop
+    """Whether the counters, start included, satisfy what is required after ``s.t`` decisions."""
     gained = zip(problem.start, s.at[::2], s.at[1::2], strict=True)
-    counts = (GroupCount(start.seen + n, start.accepted + k) for start, n, k in gained)
-    return bool(prop.holds_array(*counts))
+    counts = [GroupCount(start.seen + n, start.accepted + k) for start, n, k in gained]
+    return all(bool(prop.holds_array(*counts)) for prop in problem.required(s.t))
 
 
 def code_of(problem: Problem, v: Callable[[S], float], s: S, group: int) -> int:

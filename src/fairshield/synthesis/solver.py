@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from fairshield.layout import Layout, Rows
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
-from fairshield.spec import Property
 from fairshield.synthesis.kernels import (
     Fair,
     Layer,
@@ -116,7 +115,7 @@ class _Induction:
     def _set_terminal(self, pool: ThreadPoolExecutor) -> None:
         horizon = self.layout.horizon
         rows, starts = self.layout.last_stored_rows
-        fair = self._fair(self.problem.terminal, rows, starts)
+        fair = self._fair(horizon, rows, starts)
         layers = 1 if len(fair.each) else 0
         share = np.arange(self.workers + 1) / self.workers
         edges = np.searchsorted(self.at, share * self.at[-1]).tolist()
@@ -130,8 +129,7 @@ class _Induction:
         self._share_out(pool, work, list(pairwise(edges)), horizon, layers)
 
     def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
-        prop = self.problem.prop
-        fair = self._fair(prop, *self.layout.stored_rows(t_to)) if strike else None
+        fair = self._fair(t_to, *self.layout.stored_rows(t_to)) if strike else None
 
         def work(first: int, end: int, places: Places, buffer: _DenseBuffer) -> None:
             back_up(
@@ -170,8 +168,9 @@ class _Induction:
         self.dense.extend(buffer.take() for buffer in buffers)
         return seconds
 
-    def _fair(self, prop: Property, rows: Rows, at: Ints) -> Fair:
-        return Fair(*self.problem.fair_states(prop, rows, at), self.at, self.row_at)
+    def _fair(self, t: int, rows: Rows, at: Ints) -> Fair:
+        required = self.problem.required(t)
+        return Fair(*self.problem.fair_states(required, rows, at), self.at, self.row_at)
 
     def _record(self, buffer: _DenseBuffer, t: int) -> Record | None:
         """Where decisions up to layer ``t`` go, if they are wanted."""

@@ -2,87 +2,40 @@
 
 The verifier knows nothing of how policies are made.  It takes the decision rule as deployed
 (:mod:`fairshield.runtime.compiled`), lets every group, proposal, cost and outcome come at every
-step, and asks the property itself, in integers, at each checkpoint and at the horizon.  What the
+step, and asks what is required, in integers, at each checkpoint and at the horizon.  What the
 tables claim to be feasible does not count; only the property does.
+
+What the promise is, the policy says itself: its property, window and start.  A file may lie about
+that, so the :class:`Claim` that was looked at is part of what is found, and the caller may say
+what must hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
+from fairshield.spec import Property
 from fairshield.structure import broken
+from fairshield.verify.claim import Claim as Claim
+from fairshield.verify.claim import claim_of, implies
 from fairshield.verify.counterexample import Counterexample as Counterexample
 from fairshield.verify.counterexample import LoggedDecision as LoggedDecision
 from fairshield.verify.counterexample import find_counterexample
+from fairshield.verify.verification import Verification as Verification
 
 Progress = Callable[[float], None]
+LONG_THEOREM = "windows that keep to their certificates end fair"
+"""What a verification of a long policy rests on; the proof is in docs/guarantees.md."""
 
 
-@dataclass(frozen=True)
-class Verification:
-    """What :func:`verify` found; true in a boolean context if the guarantee holds.
-
-    Attributes
-    ----------
-    holds
-        Whether the property holds at every checkpoint and at the horizon, whatever comes; what
-        was planned further is not looked at.
-    states
-        Counter states that some sequence of requests reaches, and that were looked at.
-    transitions
-        Ways on from them: state, group and decision that some request brings about.
-    counterexample
-        A shortest sequence of requests after which the property is violated, if there is one.
-    periods
-        How many periods of a periodic policy were explored, if these are not all there are.
-    windows
-        How many windows were tried, if there are too many states to look at; every state they
-        passed counts as often as it was passed.
-    """
-
-    holds: bool
-    states: int
-    transitions: int
-    counterexample: Counterexample | None = None
-    periods: int | None = None
-    windows: int | None = None
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able data."""
-        example = self.counterexample
-        return {
-            "holds": self.holds,
-            "states": self.states,
-            "transitions": self.transitions,
-            "counterexample": None if example is None else example.to_dict(),
-            "periods": self.periods,
-            "windows": self.windows,
-        }
-
-    def __str__(self) -> str:
-        looked = f"{self.states:,} states, {self.transitions:,} transitions"
-        if self.counterexample is None and self.windows is not None:
-            tried = f"no violation in {self.windows} hard windows ({self.transitions:,} decisions)"
-            if not self.holds:
-                return f"nothing is guaranteed, as the start has no certificate; {tried}"
-            return f"{tried}; all others are covered by theorem"
-        if self.counterexample is None and self.periods is not None:
-            return f"no violation in {self.periods} period(s): {looked}"
-        if self.counterexample is None:
-            return f"guarantee holds: {looked}"
-        return f"guarantee violated: {self.counterexample} ({looked})"
-
-
-def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
+def verify(
+    policy: Policy, *, prop: Property | None = None, progress: Progress | None = None
+) -> Verification:
     """Confirm the guarantee of ``policy``, or find a shortest sequence of requests that breaks it.
 
     A long policy has too many states to look at: windows made to be hard are tried instead.
@@ -91,6 +44,9 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     ----------
     policy
         From :func:`fairshield.synthesize`, from a file, from anywhere.
+    prop
+        What must hold whenever something is due, besides what the policy says of itself.  Say it
+        where the policy is not your own: a file can name any property.
     progress
         Called after every step of the window with the share of work done, between 0 and 1.
 
@@ -104,8 +60,13 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
     >>> import fairshield as fs
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     >>> policy = fs.synthesize(fs.DemographicParity("0.2"), inputs, horizon=10)
-    >>> print(fs.verify(policy))
-    guarantee holds: 433 states, 1,060 transitions
+    >>> found = fs.verify(policy)
+    >>> print(found.claim)
+    demographic parity ≤ 1/5 after 10 decisions, groups a and b, from nobody seen
+    >>> print(found.result)
+    guarantee holds: 433 states, 1,060 transitions, all that can be reached
+    >>> fs.verify(policy, prop=fs.DemographicParity("0.1")).holds
+    False
     """
     if not isinstance(policy, Policy):
         raise InvalidValueError(
@@ -114,43 +75,69 @@ def verify(policy: Policy, *, progress: Progress | None = None) -> Verification:
         )
     _check_window(policy)
     policy.check()
+    claim = claim_of(policy, prop)
+    binds = policy.can_bind if prop is None else claim.can_bind(policy.due)
     if isinstance(policy, LongPolicy):
-        return _verify_long(policy, progress)
+        return _verify_long(policy, claim, binds, progress)
+    return _verify_table(policy, claim, binds, progress)
+
+
+def _verify_table(
+    policy: Policy, claim: Claim, binds: bool, progress: Progress | None
+) -> Verification:
     # Loads the compiler, which everything else in this module does without.
     from fairshield.verify.reach import reach_of
 
-    reach, points = reach_of(policy), set(policy.due)
+    reach = reach_of(policy)
     for t in range(policy.horizon):
         reach.advance()
-        violation = reach.violation() if t + 1 in points else None
+        violation = reach.violation(claim.required_of(policy, t + 1))
         if violation is not None:
-            example = find_counterexample(reach, violation)
-            return Verification(False, reach.states, reach.transitions, example)
+            example = find_counterexample(reach, *violation)
+            looked = reach.states, reach.transitions
+            return Verification(False, *looked, example, claim=claim, can_bind=binds)
         if progress is not None:
             layout = policy.layout
             progress(replace(layout, horizon=t + 1).n_states / layout.n_states)
-    return Verification(True, reach.states, reach.transitions)
+    return Verification(
+        True, reach.states, reach.transitions, claim=claim, can_bind=binds, exhaustive=True
+    )
 
 
-def _verify_long(policy: LongPolicy, progress: Progress | None) -> Verification:
+def _verify_long(
+    policy: LongPolicy, claim: Claim, binds: bool, progress: Progress | None
+) -> Verification:
     from fairshield.verify.long import HARD_WINDOWS, Trial, hard_windows
 
     for tried, window in enumerate(hard_windows(policy.horizon, policy.labelled), 1):
-        decisions, example = tried * policy.horizon, Trial(policy, *window).violation()
+        looked, trial = (tried * policy.horizon,) * 2, Trial(policy, *window)
+        example = trial.violation(claim)
         if example is not None:
-            return Verification(False, decisions, decisions, example, windows=tried)
+            return Verification(False, *looked, example, claim=claim, can_bind=binds, windows=tried)
         if progress is not None:
             progress(tried / HARD_WINDOWS)
     certified = policy.guarantees(policy.start, 0)
-    return Verification(certified, decisions, decisions, windows=HARD_WINDOWS)
+    rests_on = LONG_THEOREM if certified and implies(policy.prop, claim.asked) else None
+    return Verification(
+        certified, *looked, claim=claim, can_bind=binds, windows=HARD_WINDOWS, rests_on=rests_on
+    )
 
 
 def _check_window(policy: Policy) -> None:
     if not is_whole(policy.horizon) or policy.horizon < 1:
         raise broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
-    most = policy.horizon + policy.further
-    for point in policy.checkpoints:
+    if not is_whole(policy.further) or policy.further < 0:
+        raise broken(f"further is {policy.further!r}, not a whole number of at least 0")
+    most, points = policy.horizon + policy.further, policy.checkpoints
+    for point in points:
         if not is_whole(point) or not 1 <= point <= most:
             raise broken(f"checkpoint {point!r} does not lie in 1 … {most}")
+    if list(points) != sorted(set(points)):
+        raise broken(f"checkpoints must rise, got {list(points)}")
     if tuple(policy.start) != policy.groups:
         raise broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")
+    terminal = policy.terminal
+    if terminal is not None and terminal.relevant_outcome != policy.prop.relevant_outcome:
+        raise broken(f"at the end {terminal} must hold, which counts others than {policy.prop}")
+    if not 0.0 <= policy.risk <= 1.0:
+        raise broken(f"the risk is {policy.risk!r}, not a probability")

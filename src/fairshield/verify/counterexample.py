@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairshield.counts import At, Counts, Group, in_words
 from fairshield.runtime.report import plain_counts, plain_number
+from fairshield.spec import Property
 
 if TYPE_CHECKING:
     from fairshield.verify.reach import Reach
@@ -39,26 +40,36 @@ class LoggedDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Decisions of a policy from its start to counters that violate its property.
+    """Decisions of a policy from its start to counters that violate a property.
 
     Attributes
     ----------
     decisions
-        In order; no shorter sequence violates the property at a checkpoint or the horizon.
+        In order; no shorter sequence violates what is required at a checkpoint or the horizon.
     counts
         Counters after them, including the policy's start.
     bias, limit
         How unfair the counters are, and how unfair they may be.
+    violated
+        The property that they violate, in words: that of the policy, what must hold at the end
+        as well, or what the caller asked for.
     """
 
     decisions: tuple[LoggedDecision, ...]
     counts: Counts
     bias: float
     limit: float
+    violated: str
+
+    @staticmethod
+    def of(decisions: Iterable[LoggedDecision], counts: Counts, prop: Property) -> Counterexample:
+        """The decisions that led to counters which violate ``prop``."""
+        return Counterexample(tuple(decisions), counts, prop.bias_of(counts), prop.limit, str(prop))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
         return {
+            "violated": self.violated,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "counts": plain_counts(self.counts),
             "bias": plain_number(self.bias),
@@ -75,21 +86,25 @@ class Counterexample:
         rates = in_words(
             f"{count.accepted} of {count.seen} in {group}" for group, count in self.counts.items()
         )
-        return (
-            f"{len(self.decisions)} decisions lead to {rates} accepted, bias {self.bias:.4g} "
-            f"where {self.limit:.4g} is allowed"
-        )
+        lead = f"{len(self.decisions)} decisions lead to {rates} accepted, "
+        if self.bias <= self.limit:
+            # Counters without a certificate may be as fair as any.
+            return f"{lead}which is not {self.violated}"
+        return f"{lead}bias {self.bias:.4g} where {self.limit:.4g} is allowed"
 
 
-def find_counterexample(reach: Reach, violation: At) -> Counterexample:
+def find_counterexample(reach: Reach, violation: At, prop: Property) -> Counterexample:
     """How the policy gets to ``violation``, which it reaches after ``reach.t`` decisions."""
-    prop, counts = reach.policy.prop, reach.counts(violation)
+    return Counterexample.of(decisions_to(reach, violation), reach.counts(violation), prop)
+
+
+def decisions_to(reach: Reach, at: At) -> list[LoggedDecision]:
+    """How the policy gets to a state that it reaches after ``reach.t`` decisions."""
     decisions: list[LoggedDecision] = []
-    at = violation
     for t in range(reach.t - 1, -1, -1):
         at, decision = next(_ways_to(reach, t, at))
         decisions.append(decision)
-    return Counterexample(tuple(reversed(decisions)), counts, prop.bias_of(counts), prop.limit)
+    return decisions[::-1]
 
 
 def _ways_to(reach: Reach, t: int, at: At) -> Iterator[tuple[At, LoggedDecision]]:

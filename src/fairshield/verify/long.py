@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.verify.claim import Claim
 from fairshield.verify.counterexample import Counterexample, LoggedDecision
 
 if TYPE_CHECKING:
@@ -36,17 +37,14 @@ class Trial:
         )
         self.accepted, _ = decide_batch(policy, 0, (0, 0, 0, 0), self.requests)
 
-    def violation(self) -> Counterexample | None:
-        """The window up to the first check at which the property does not hold."""
+    def violation(self, claim: Claim) -> Counterexample | None:
+        """The window up to the first check at which something required does not hold."""
         gained = self.requests.gained(self.accepted)
         for check in self.policy.due:
             counts = self.policy.start.plus(tuple(gained[check].tolist()))
-            prop = self.policy.prop
-            if check == self.policy.horizon and self.policy.terminal is not None:
-                prop = self.policy.terminal
-            if not prop.holds(counts):
-                decisions = tuple(self._decision(i) for i in range(check))
-                return Counterexample(decisions, counts, prop.bias_of(counts), prop.limit)
+            for prop in claim.required_of(self.policy, check):
+                if not prop.holds(counts):
+                    return Counterexample.of(map(self._decision, range(check)), counts, prop)
         return None
 
     def _decision(self, i: int) -> LoggedDecision:

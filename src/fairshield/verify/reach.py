@@ -1,4 +1,4 @@
-"""The states a policy can reach, layer by layer, and which of them violate the property."""
+"""The states a policy can reach, layer by layer, and which of them violate a property."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairshield.many import ManyPolicy
 from fairshield.many.kernels import look_up
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import many_tables, tables, verdict
+from fairshield.spec import Property
 from fairshield.verify.kernels import counters_in, expand, expand_many
 
 _STATES_AT_ONCE = 1 << 20
@@ -61,23 +62,19 @@ class Reach(ABC):
         self.transitions += transitions
         self.states += int(np.count_nonzero(after))
 
-    def violation(self) -> At | None:
-        """The first reachable state that violates the property, if any."""
-        states, start = np.flatnonzero(self._here), self.policy.start_counts()
-        prop = self.policy.prop
-        if self.t == self.policy.horizon and not self.policy.further:
-            prop = self.policy.terminal or prop
+    def violation(self, required: tuple[Property, ...]) -> tuple[At, Property] | None:
+        """The first reachable state that violates one of the properties, and which, if any."""
+        states = np.flatnonzero(self._here) if required else np.empty(0, np.int64)
         for first in range(0, len(states), _STATES_AT_ONCE):
             at = self._counters(states[first : first + _STATES_AT_ONCE])
-            fair = prop.holds_array(
-                *(
-                    GroupCount(at[:, 2 * g] + of.seen, at[:, 2 * g + 1] + of.accepted)
-                    for g, of in enumerate(start)
-                )
-            )
-            bad = np.flatnonzero(~fair)
-            if len(bad):
-                return tuple(at[bad[0]].tolist())
+            counts = [
+                GroupCount(at[:, 2 * g] + of.seen, at[:, 2 * g + 1] + of.accepted)
+                for g, of in enumerate(self.policy.start_counts())
+            ]
+            for prop in required:
+                bad = np.flatnonzero(~prop.holds_array(*counts))
+                if len(bad):
+                    return tuple(at[bad[0]].tolist()), prop
         return None
 
     def positions(self) -> Ints:

@@ -1,0 +1,144 @@
+"""What a verification was about: what the policy says of itself, and what it was asked to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairshield.counts import Counts, in_words
+from fairshield.errors import InvalidValueError
+from fairshield.policy import Policy
+from fairshield.runtime.report import plain_counts
+from fairshield.spec import (
+    DifferenceOfRates,
+    NoRequirement,
+    Property,
+    both,
+    can_bind,
+    can_ever_bind,
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is to be shown of a policy.
+
+    All but ``asked`` is what the policy says of itself, which nobody but the reader can judge:
+    that it is about the right property, window and counters.
+
+    Attributes
+    ----------
+    prop
+        What must hold.
+    due
+        After how many decisions; of a periodic policy, those of one period.
+    start
+        The counters before the first decision, which the property counts in.
+    terminal
+        What must hold at the end as well.
+    further
+        Decisions planned beyond the last one; nothing is shown about them.
+    asked
+        What the caller said must hold, if anything; then it must besides all that.
+    kind, periods
+        Of a periodic policy: which kind, and how many periods there are, if there is a last one.
+    """
+
+    prop: Property
+    due: tuple[int, ...]
+    start: Counts
+    terminal: Property | None = None
+    further: int = 0
+    asked: Property | None = None
+    kind: str | None = None
+    periods: int | None = None
+
+    @property
+    def judged(self) -> Property:
+        """What decides whether anything is promised: what was asked, or what the policy says."""
+        return self.prop if self.asked is None else self.asked
+
+    def can_bind(self, due: Iterable[int] | None) -> bool:
+        """Whether what was asked can bind after some of ``due`` decisions; ``None``: for ever."""
+        if due is None:
+            return can_ever_bind(self.judged, self.start)
+        return can_bind(self.judged, self.start, due)
+
+    def required_of(self, policy: Policy, decided: int) -> tuple[Property, ...]:
+        """What must hold after so many decisions of ``policy``, with what was asked."""
+        own, *more = policy.required(decided) or (None,)
+        return () if own is None else (*both(own, self.asked), *more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data."""
+        return {
+            "property": str(self.prop),
+            "asked": None if self.asked is None else str(self.asked),
+            "terminal": None if self.terminal is None else str(self.terminal),
+            "due": list(self.due),
+            "further": self.further,
+            "start": plain_counts(self.start),
+            "periodic": self.kind,
+            "periods": self.periods,
+        }
+
+    def __str__(self) -> str:
+        said = str(self.judged)
+        if self.asked is not None and self.asked != self.prop:
+            said += f" (the policy says {self.prop})"
+        parts = [f"{said} {self._when()}", self._groups(), f"from {self._start()}"]
+        if self.terminal is not None:
+            parts.insert(1, f"at the end {self.terminal}")
+        return ", ".join(parts)
+
+    def _when(self) -> str:
+        if self.kind is not None:
+            periods = "" if self.periods is None else f", {self.periods} periods"
+            return f"after every {self.due[0]} decisions, {self.kind}{periods}"
+        beyond = f" (and {self.further} more are planned)" if self.further else ""
+        return f"after {in_words(map(str, self.due))} decisions{beyond}"
+
+    def _groups(self) -> str:
+        return f"groups {in_words(map(str, self.start))}"
+
+    def _start(self) -> str:
+        if not any(count.seen for count in self.start.values()):
+            return "nobody seen"
+        return in_words(f"{c.accepted} of {c.seen} in {g}" for g, c in self.start.items())
+
+
+def claim_of(policy: Policy, asked: Property | None) -> Claim:
+    """What is to be shown of a policy for one window."""
+    check_asked(asked, policy.prop, policy.groups)
+    terminal = None if policy.terminal == policy.prop else policy.terminal
+    return Claim(policy.prop, policy.due, policy.start, terminal, policy.further, asked)
+
+
+def check_asked(asked: Property | None, prop: Property, groups: Sequence[Any]) -> None:
+    """Refuse to judge counters of other people than the property asked for counts."""
+    if asked is None:
+        return
+    if not isinstance(asked, Property):
+        raise InvalidValueError(
+            f"prop is a property such as DemographicParity('0.1'), got {asked!r}"
+        )
+    asked.check_groups(len(groups))
+    if asked.relevant_outcome != prop.relevant_outcome:
+        raise InvalidValueError(
+            f"{asked} counts other people than the policy, which is for {prop}: it cannot be "
+            "judged by the policy's counters; synthesise a policy for it"
+        )
+
+
+def implies(prop: Property, asked: Property | None) -> bool:
+    """Whether ``asked`` is known to hold wherever ``prop`` does; ``None`` asks nothing."""
+    if asked is None or asked == prop or isinstance(asked, NoRequirement):
+        return True
+    return (
+        isinstance(prop, DifferenceOfRates)
+        and type(asked) is type(prop)
+        and prop.bound <= asked.bound
+        and prop.min_support <= asked.min_support
+        and (prop.undefined == "rate-0" or asked.undefined == "bias-0" or asked.min_support > 0)
+    )
