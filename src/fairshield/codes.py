@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.compiler import NO_ALLOCATION, jit
-
-FORCED = 1 << 40
-"""Stands for a decision that no cost can change."""
+from fairshield.rows import FORCED
 
 
 @jit(**NO_ALLOCATION, forceinline=True)

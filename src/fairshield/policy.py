@@ -137,7 +137,7 @@ class Policy:
         """Single look-ups."""
         if self.salvage is None:
             return RowReader(self.layout, self.rows)
-        return SalvagingReader(self.layout, self.rows, self.salvage)
+        return SalvagingReader(self.layout, self.rows, self.salvage, len(self.edges))
 
     @cached_property
     def cost_tables(self) -> tuple[list[float], list[Any]]:

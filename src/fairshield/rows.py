@@ -31,6 +31,8 @@ from fairshield.layout import Layout
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 CUTS_WIDTH, BARE_WIDTH = 6, 2
+FORCED = 1 << 40
+"""The code of a decision that no cost can change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,8 @@ class RowReader:
     def look_up(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
         """Whether rejecting and whether accepting keeps fairness guaranteed, and the code.
 
+        If only rejecting does, the code is ``FORCED``, if only accepting does its negative.
+
         The successors share a row (long group) or stand in neighbouring rows (short group).  The
         common case, everybody relevant and regular rows that all run along the same group, is
         written out: it is every decision's time.
@@ -132,6 +136,8 @@ class RowReader:
             return self._look_up_any(t, at, group)
         can_reject = cuts[then] <= k < cuts[then + 1]
         can_accept = cuts[after] <= k_after < cuts[after + 1]
+        if can_reject is not can_accept:
+            return can_reject, can_accept, FORCED if can_reject else -FORCED
         if not cuts[here] <= k < cuts[here + 1]:
             code = 0
         elif is_long:
@@ -142,7 +148,9 @@ class RowReader:
 
     def _look_up_any(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
         can_reject, can_accept = (self.feasible(t + 1, after(at, group, y)) for y in (False, True))
-        return can_reject, can_accept, self.code(t, at, group)
+        if can_reject is can_accept:
+            return can_reject, can_accept, self.code(t, at, group)
+        return can_reject, can_accept, FORCED if can_reject else -FORCED
 
     def feasible(self, t: int, at: At) -> bool:
         """Whether fairness can be guaranteed from this state, whatever comes."""
@@ -190,12 +198,22 @@ class RowReader:
 
 
 class SalvagingReader(RowReader):
-    """Also knows what to decide where fairness cannot be guaranteed."""
+    """Also knows what to decide where fairness cannot be guaranteed.
 
-    def __init__(self, layout: Layout, table: RowTable, salvage: RowTable) -> None:
+    With K cost levels a code of K + 1 in its table overrules at every cost, and one of K + 2
+    nobody, also where only the other decision leads to where fairness can be guaranteed.
+    """
+
+    def __init__(self, layout: Layout, table: RowTable, salvage: RowTable, n_levels: int) -> None:
         super().__init__(layout, table)
-        self._salvage = RowReader(layout, salvage)
+        self._salvage, self._nobody = RowReader(layout, salvage), n_levels + 2
         self._fast = False
+
+    def _look_up_any(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
+        can_reject, can_accept, code = super()._look_up_any(t, at, group)
+        if can_reject is not can_accept and not self.feasible(t, at):
+            code = self._salvage.code(t, at, group) or code
+        return can_reject, can_accept, 0 if abs(code) == self._nobody else code
 
     def code(self, t: int, at: At, group: int) -> int:
         """As for :class:`RowReader`; that of the salvage table if not feasible."""

@@ -18,7 +18,7 @@ from fairshield.long.certificates import Certificates
 from fairshield.long.rule import DIFFERENCE, FEW, KIND, Rule, rule_of, uncertified_end, unsupported
 from fairshield.long.tables import Floats, Ints, Tables
 from fairshield.policy import Policy
-from fairshield.rows import RowTable, no_rows
+from fairshield.rows import FORCED, RowTable, no_rows
 from fairshield.spec import Sustained
 from fairshield.structure import broken
 
@@ -287,7 +287,9 @@ class LongReader:
         kernels = self._kernels
         found = kernels.answer(self._tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group)
         can_reject, can_accept = found & kernels.CAN_REJECT > 0, found & kernels.CAN_ACCEPT > 0
-        return can_reject, can_accept, found >> kernels.ANSWER_BITS
+        if can_reject is can_accept:
+            return can_reject, can_accept, found >> kernels.ANSWER_BITS
+        return can_reject, can_accept, FORCED if can_reject else -FORCED
 
     def _look_up_few(
         self, left: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
@@ -296,6 +298,8 @@ class LongReader:
         m_a, m_b, then = n_a + in_a, n_b + group, left - 1
         can_reject = self._certified(m_a, k_a, m_b, k_b, then)
         can_accept = self._certified(m_a, k_a + in_a, m_b, k_b + group, then)
+        if can_reject is not can_accept:
+            return can_reject, can_accept, FORCED if can_reject else -FORCED
         code = self._kernels.code_at(self._tables, n_a, k_a, n_b, k_b, left, group)
         return can_reject, can_accept, code
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.codes import FORCED, accepts
+from fairshield.codes import accepts
 from fairshield.compiler import NO_ALLOCATION, jit
+from fairshield.rows import FORCED
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)

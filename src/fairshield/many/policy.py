@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairshield.counts import At, after
 from fairshield.many.layout import ManyLayout
 from fairshield.policy import Policy
-from fairshield.rows import RowTable, no_rows
+from fairshield.rows import FORCED, RowTable, no_rows
 from fairshield.structure import broken, check_costs
 
 CODE_TYPES = ("int8", "int16", "int32")
@@ -85,7 +85,9 @@ class ManyReader:
     def look_up(self, t: int, at: At, group: int) -> tuple[bool, bool, int]:
         """See :meth:`fairshield.rows.RowReader.look_up`."""
         can_reject, can_accept = (self.feasible(t + 1, after(at, group, y)) for y in (False, True))
-        return can_reject, can_accept, self.code(t, at, group)
+        if can_reject is can_accept:
+            return can_reject, can_accept, self.code(t, at, group)
+        return can_reject, can_accept, FORCED if can_reject else -FORCED
 
     def feasible(self, t: int, at: At) -> bool:
         """Whether fairness can be guaranteed from this state, whatever comes."""

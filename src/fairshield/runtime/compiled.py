@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.codes import FORCED, accepts
+from fairshield.codes import accepts
 from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import At, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError
@@ -22,7 +22,7 @@ from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
 from fairshield.policy import Policy
-from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
+from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, FORCED, RowTable
 from fairshield.runtime import step
 
 Ints = NDArray[np.int64]
@@ -214,11 +214,16 @@ def look_up(
     else:
         can_reject = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b)
         can_accept = feasible(tables, t + 1, n_a, k_a, n_b + 1, k_b + 1)
-    if can_accept != can_reject:
-        return -FORCED if can_accept else FORCED
+    code = 0
     if len(tables.salvage_cuts) and not feasible(tables, t, n_a, k_a, n_b, k_b):
-        return salvage_code(tables, t, n_a, k_a, n_b, k_b, group)
-    return find_code(tables, t, n_a, k_a, n_b, k_b, group)
+        code = salvage_code(tables, t, n_a, k_a, n_b, k_b, group)
+        if abs(code) == tables.ranks.shape[3] + 2:
+            return 0
+    elif can_accept == can_reject:
+        code = find_code(tables, t, n_a, k_a, n_b, k_b, group)
+    if code == 0 and can_accept != can_reject:
+        return -FORCED if can_accept else FORCED
+    return code
 
 
 @_inline

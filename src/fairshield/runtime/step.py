@@ -108,14 +108,14 @@ def verdict(
     """Whether to accept, and why, after ``t`` decisions with counters ``at`` since the start."""
     reader = policy.reader
     can_reject, can_accept, code = reader.look_up(t, at, group)
+    if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
+        accepted = not proposed
+    else:
+        accepted = proposed
     if can_accept is can_reject:
-        if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
-            accepted = not proposed
-        else:
-            accepted = proposed
         why = _CHEAPEST if can_accept else LOST
     else:
-        accepted, why = can_accept, _FORCED
+        why = _FORCED if accepted is can_accept else LOST
     # A person who turns out irrelevant leaves the counters as they are.
     if reader.labelled and not reader.stays(t, at):
         why = LOST

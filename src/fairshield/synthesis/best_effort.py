@@ -35,10 +35,11 @@ class Layer(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What arrives at one step: ``weights`` and ``costs`` ``(2, 2, K)``, cheapest first."""
+    """What arrives at one step; arrays are ``(2, 2, K)``, cheapest first."""
 
     weights: Floats
     costs: Floats
+    relevance: Floats
     stay: float
     tie: float
     labelled: bool
@@ -76,6 +77,7 @@ def _step(problem: Problem, t: int) -> Step:
     return Step(
         problem.sorted_weights[i],
         problem.sorted_costs[i],
+        problem.sorted_relevance[i],
         float(problem.stay[i]),
         problem.tie,
         problem.layout.labelled,
@@ -92,7 +94,7 @@ class _Table:
 
     def __init__(self, problem: Problem) -> None:
         layout = self.layout = problem.layout
-        self.code_type = code_type(problem.n_levels + 1)
+        self.code_type = code_type(problem.n_levels + 2)
         cut_type = np.uint8 if layout.horizon < 254 else np.uint16
         self.cuts = np.zeros((layout.n_rows, BARE_WIDTH), cut_type)
         self.starts = np.full(layout.n_rows, -1, np.int64)
@@ -133,12 +135,39 @@ def find(layer: Layer, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int) -
 
 
 @_inline
-def effort_code(after: Layer, reject: int, accept: int, step: Step, group: int) -> int:
+def successors(
+    after: Layer, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int, group: int
+) -> tuple[int, int]:
+    """Where rejecting and where accepting somebody of ``group`` leads, if the person counts."""
+    m_a, m_b = n_a + 1 - group, n_b + group
+    reject = find(after, labelled, m_a, k_a, m_b, k_b)
+    return reject, find(after, labelled, m_a, k_a + 1 - group, m_b, k_b + group)
+
+
+@_inline
+def effort_code(
+    after: Layer, reject: int, accept: int, step: Step, group: int, certain: bool
+) -> int:
     """See :func:`fairshield.synthesis.reference.effort_code`."""
     n_levels = step.costs.shape[2]
     risk, other = after.risk[accept], after.risk[reject]
-    if (risk == 0.0) != (other == 0.0) or abs(risk - other) > SAME_RISK:
-        return n_levels + 1 if risk > other else -n_levels - 1
+    by_cost = cost_code(after, reject, accept, step, group)
+    only_one_is_certain = (risk == 0.0) != (other == 0.0)
+    if abs(risk - other) <= SAME_RISK and not only_one_is_certain:
+        return by_cost
+    sign = 1 if risk > other else -1
+    weight = 1.0 if only_one_is_certain else abs(risk - other)
+    overruled = max(sign * by_cost, 0)
+    for level in range(n_levels):
+        chance = step.relevance[group, np.int64(sign > 0), level]
+        if certain or chance * weight > SAME_RISK:
+            overruled = max(overruled, level + 1 + np.int64(level + 1 == n_levels))
+    return sign * (overruled if overruled else n_levels + 2)
+
+
+@_inline
+def cost_code(after: Layer, reject: int, accept: int, step: Step, group: int) -> int:
+    """See :func:`fairshield.synthesis.reference.code_of`."""
     code = 0
     if after.cost[accept] > after.cost[reject]:
         for c in step.costs[group, 1]:
@@ -155,8 +184,9 @@ def expect(
 ) -> tuple[float, float]:
     """Share of this group's arrivals in the risk and the cost, if ``code`` decides."""
     risk = cost = 0.0
+    nobody = step.costs.shape[2] + 2
     for r in range(2):
-        overruled = 0 if code == 0 or (code > 0) != (r == 1) else abs(code)
+        overruled = 0 if abs(code) == nobody or (code > 0) != (r == 1) else abs(code)
         for level in range(step.costs.shape[2]):
             overrule = level < overruled
             taken = accept if (r == 1) != overrule else reject
@@ -186,11 +216,11 @@ def back_up(here: Layer, after: Layer, step: Step, codes: NDArray[Any]) -> None:
                 risk, cost = step.stay * after.risk[rests], step.stay * after.cost[rests]
                 certain = after.risk[rests] == 0.0
             for g in range(2):
-                m_a, m_b = n_a + 1 - g, n_b + g
-                reject = find(after, step.labelled, m_a, k_a, m_b, k_b)
-                accept = find(after, step.labelled, m_a, k_a + 1 - g, m_b, k_b + g)
+                reject, accept = successors(after, step.labelled, n_a, k_a, n_b, k_b, g)
                 certain = certain and min(after.risk[reject], after.risk[accept]) == 0.0
-                code = effort_code(after, reject, accept, step, g)
+            for g in range(2):
+                reject, accept = successors(after, step.labelled, n_a, k_a, n_b, k_b, g)
+                code = effort_code(after, reject, accept, step, g, certain)
                 more_risk, more_cost = expect(after, reject, accept, step, g, code)
                 risk, cost = risk + more_risk, cost + more_cost
                 codes[np.int64((g == 1) != turned), s] = code

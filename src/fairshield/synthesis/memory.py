@@ -60,7 +60,7 @@ def check_policy_memory(layout: Layout, n_levels: int) -> None:
 
 def salvage_bytes(layout: Layout, n_levels: int) -> int:
     """Peak memory of the best effort, at most: two layers of risks and costs, and its table."""
-    code = np.dtype(code_type(n_levels + 1)).itemsize
+    code = np.dtype(code_type(n_levels + 2)).itemsize
     layers = (4 * 8 + 4 * code) * layout.states_of(layout.horizon)
     return _FIXED + layers + 4 * code * layout.n_states + 24 * layout.n_rows
 

@@ -43,8 +43,9 @@ class Problem:
 
     ``prop`` must hold at the checkpoints and after the last decision, there with ``terminal``.
     ``weights``, ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group,
-    proposal, cost level; ``stay``: ``(steps,)``.  Of more than two groups there are as many in
-    each array and in ``start``, and no ``layout``.
+    proposal, cost level, and so is ``relevance``, the chance that somebody counts; ``stay``:
+    ``(steps,)``.  Of more than two groups there are as many in each array and in ``start``, and
+    no ``layout``.
     """
 
     prop: Property
@@ -55,6 +56,7 @@ class Problem:
     checkpoints: tuple[int, ...]
     weights: Floats
     costs: Floats
+    relevance: Floats
     stay: Floats
 
     @property
@@ -86,6 +88,11 @@ class Problem:
     def sorted_weights(self) -> Floats:
         """Weights of the levels in the order of :attr:`sorted_costs`."""
         return self._cheapest_first(self.weights)
+
+    @cached_property
+    def sorted_relevance(self) -> Floats:
+        """Chances to count of the levels in the order of :attr:`sorted_costs`."""
+        return self._cheapest_first(self.relevance)
 
     @property
     def ranks(self) -> Ints:
@@ -232,5 +239,6 @@ def make_problem(
         checkpoints=checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),
+        relevance=np.broadcast_to(relevant, costs.shape),
         stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
     )

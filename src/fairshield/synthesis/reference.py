@@ -219,9 +219,10 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
                  (0, c'\,\mathbf 1\{y \ne r\})
                  + \sum_z P(z \mid x)\, (p, c)_{t+1}(s \oplus (x, y, z)) \Bigr],
 
-    and :math:`(1, 0)` at a checkpoint that is violated.  Decisions are compared by what follows if
-    the person counts, as nothing else depends on them.  What is possible only at probability zero
-    still makes p positive, so that it is 0 exactly where fairness can be guaranteed.
+    and :math:`(1, 0)` at a checkpoint that is violated.  What is possible only at probability zero
+    still makes p positive, so that it is 0 exactly where fairness can be guaranteed; and a decision
+    that leads there is taken rather than one that does not, unless fairness cannot be guaranteed
+    now and the person cannot count.
     """
     horizon, labelled = problem.horizon, problem.labelled
     checkpoints = {*problem.checkpoints, horizon}
@@ -234,14 +235,14 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
             return Prospect(0.0, 0.0)
         i = s.t if len(problem.weights) > 1 else 0
         rests = v(s.unchanged()) if labelled else Prospect(0.0, 0.0)
-        certain = rests.risk == 0.0
+        after = [(v(s.after(g, False)), v(s.after(g, True))) for g in (0, 1)]
+        certain = rests.risk == 0.0 and all(min(then).risk == 0.0 for then in after)
         risk, cost = problem.stay[i] * rests.risk, problem.stay[i] * rests.cost
-        for g in (0, 1):
-            then = v(s.after(g, False)), v(s.after(g, True))
-            certain = certain and min(then).risk == 0.0
-            code = effort_code(problem, v, s, g)
+        for g, then in enumerate(after):
+            code = effort_code(problem, v, s, g, certain=certain)
+            overruled = 0 if abs(code) == problem.n_levels + 2 else abs(code)
             for r, level in product((0, 1), range(problem.n_levels)):
-                overrule = code != 0 and (code > 0) == r and level < abs(code)
+                overrule = (code > 0) == r and level < overruled
                 taken = then[1 - r if overrule else r]
                 weight = problem.sorted_weights[i, g, r, level]
                 risk += weight * taken.risk
@@ -254,15 +255,30 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
 
 
 def effort_code(
-    problem: Problem, v: Callable[[Position], Prospect], s: Position, group: int
-) -> int:
-    """:func:`code_of`, and one more than there are cost levels where the risk alone decides."""
+    problem: Problem, v: Callable[[Position], Prospect], s: Position, group: int, *,
+    certain: bool = False,
+) -> int:  # fmt: skip
+    """:func:`code_of` where risks are equal, else who is overruled towards the lesser one.
+
+    Those are whose chance to count makes the risks differ, and all who are cheaper; that is one
+    more than there are cost levels if it is everybody, and one more still if it is nobody.  It is
+    everybody if fairness is ``certain`` now and would not be any more.
+    """
     reject, accept = v(s.after(group, False)), v(s.after(group, True))
+    gap = abs(accept.risk - reject.risk)
     only_one_is_certain = (reject.risk == 0.0) != (accept.risk == 0.0)
-    if only_one_is_certain or abs(accept.risk - reject.risk) > SAME_RISK:
-        beyond = problem.n_levels + 1
-        return beyond if accept.risk > reject.risk else -beyond
-    return code_of(problem, lambda then: v(then).cost, s, group)
+    by_cost = code_of(problem, lambda then: v(then).cost, s, group)
+    if gap <= SAME_RISK and not only_one_is_certain:
+        return by_cost
+    sign = 1 if accept.risk > reject.risk else -1
+    i = s.t if len(problem.costs) > 1 else 0
+    chances = problem.sorted_relevance[i, group, int(sign > 0)]
+    weight = 1.0 if only_one_is_certain else gap
+    at_risk = certain | (chances * weight > SAME_RISK)
+    if at_risk[-1]:
+        return sign * (problem.n_levels + 1)
+    by_risk = int(np.flatnonzero([True, *at_risk])[-1])
+    return sign * (max(sign * by_cost, by_risk) or problem.n_levels + 2)
 
 
 def solve_best_effort(problem: Problem) -> BestEffort:
