@@ -23,7 +23,6 @@ from strategies import (
     run,
     schedules,
     starts,
-    symmetric_properties,
 )
 
 import fairshield as fs
@@ -135,10 +134,9 @@ def test_a_monitor_that_is_stopped_and_resumed_says_the_same(
     assert second.report().to_dict() == whole.report().to_dict()
 
 
-@given(symmetric_properties, settings_of(), streams)
-def test_every_window_is_fair_unfair_or_exempt(
-    prop: fs.Property, given_: dict[str, Any], stream: list[Seen]
-) -> None:
+@given(watches(), streams)
+def test_every_window_is_fair_unfair_or_exempt(watch: Watch, stream: list[Seen]) -> None:
+    prop, given_ = watch
     watching = fs.Monitor(prop, **{**given_, "keep": 1000})
     watched(watching, stream)
     watching.end()
@@ -157,10 +155,11 @@ def test_every_window_is_fair_unfair_or_exempt(
         assert not report.quiet
 
 
-@given(symmetric_properties, settings_of(), streams)
+@given(watches(), streams)
 def test_states_saved_before_exempt_windows_were_counted_go_on(
-    prop: fs.Property, given_: dict[str, Any], stream: list[Seen]
+    watch: Watch, stream: list[Seen]
 ) -> None:
+    prop, given_ = watch
     whole = fs.Monitor(prop, **{**given_, "keep": 1000})
     watched(whole, stream)
     saved = json.loads(json.dumps(whole.state))

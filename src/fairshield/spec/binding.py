@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount
-from fairshield.spec.base import LinearProperty, Property
+from fairshield.spec.base import Property
+from fairshield.spec.linear import LinearProperty
 
 Ints = NDArray[np.int64]
 _MOST = 2000
