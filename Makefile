@@ -36,6 +36,7 @@ check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 docs: $(VENV)/.installed-docs  ## Build the documentation site: notebooks run, warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -n -b html $(ARGS) docs build/docs/html
 	$(BIN)/python tests/docs/check_site.py build/docs/html
+	$(BIN)/python tests/docs/check_search.py build/docs/html
 	@echo "Open build/docs/html/index.html"
 
 package: $(VENV)/.installed-dev  ## Build wheel and sdist; install with each extra, on each Python
