@@ -20,10 +20,13 @@ const ARRAYS = {
 /** The header, and each array with its shape and the bits of an element. */
 export function read(file) {
   if (file.subarray(0, 8).toString("latin1") !== "FSHIELD\n") throw new Error("not a policy");
+  if (file.length < 48) throw new Error("truncated");
   const version = file.readUInt32LE(8);
   if (version !== 1) throw new Error(`format version ${version}: this reader knows version 1`);
-  const digest = createHash("sha256").update(file.subarray(0, 16)).update(file.subarray(48)).digest();
-  if (!digest.equals(file.subarray(16, 48))) throw new Error("truncated or corrupted: the digest differs");
+  const sum = createHash("sha256").update(file.subarray(0, 16)).update(file.subarray(48)).digest();
+  if (!sum.equals(file.subarray(16, 48))) {
+    throw new Error("truncated or corrupted: the digest differs");
+  }
   const begin = 48 + file.readUInt32LE(12);
   const header = JSON.parse(file.subarray(48, begin).toString("utf8"));
   const arrays = {};
@@ -32,8 +35,9 @@ export function read(file) {
     if (!Kind) throw new Error(`array ${name} has the unknown type ${type}`);
     const size = shape.reduce((a, b) => a * b, 1) * Kind.BYTES_PER_ELEMENT;
     const from = file.byteOffset + begin + offset; // views must be aligned, a copy is
-    const values = new Kind(file.buffer.slice(from, from + size));
-    arrays[name] = { shape, bits: 8 * Kind.BYTES_PER_ELEMENT, values: Kind === BigInt64Array ? Array.from(values, Number) : values };
+    const stored = new Kind(file.buffer.slice(from, from + size));
+    const values = Kind === BigInt64Array ? Array.from(stored, Number) : stored;
+    arrays[name] = { shape, bits: 8 * Kind.BYTES_PER_ELEMENT, values };
   }
   return { header, arrays };
 }
@@ -47,7 +51,9 @@ class TwoGroups {
     this.arrays = arrays;
     this.labelled = arrays.cuts.shape[0] !== pairs(header.horizon + 1);
     this.first = [0]; // rows of all earlier layers
-    for (let t = 0; t <= header.horizon; t++) this.first.push(this.labelled ? this.first[t] + pairs(t + 1) : pairs(t + 1));
+    for (let t = 1; t <= header.horizon; t++) {
+      this.first.push((this.labelled ? this.first[t - 1] : 0) + pairs(t));
+    }
     this.dense = new Map(arrays.dense_rows.values.map((row, i) => [row, i]));
     this.salvages = "salvage_cuts" in arrays;
   }
@@ -68,7 +74,8 @@ class TwoGroups {
       short = k < s1 ? 1 : k >= s2 ? -1 : 0;
       long = k < l1 ? -1 : k >= l2 ? 1 : 0;
     } else {
-      const start = this.arrays[table + "dense_starts"].values[s1 === undefined ? row : this.dense.get(row)];
+      const number = s1 === undefined ? row : this.dense.get(row);
+      const start = this.arrays[table + "dense_starts"].values[number];
       if (start < 0) return [0, 0];
       const dense = this.arrays[table + "dense_codes"];
       [short, long] = [dense.values[start + k - lo], dense.values[start + k - lo + hi - lo]];
@@ -106,7 +113,8 @@ class ManyGroups {
   }
 
   code(t, at, group) {
-    return this.feasible(t, at) ? this.table.values[group * this.table.shape[1] + this.place(t, at)] : 0;
+    if (!this.feasible(t, at)) return 0;
+    return this.table.values[group * this.table.shape[1] + this.place(t, at)];
   }
 
   feasible(t, at) {
@@ -125,8 +133,11 @@ function choose(n, k) {
 function relevantOutcome(property, labelled) {
   if (!labelled) return null;
   const { kind, outcome } = property.of ?? property;
-  const found = { "equal-opportunity": true, "predictive-equality": false, "bounded-rates": outcome }[kind];
-  if (typeof found !== "boolean") throw new Error(`which outcome ${kind} counts is not in the file`);
+  const counted = { "equal-opportunity": true, "predictive-equality": false };
+  const found = kind === "bounded-rates" ? outcome : counted[kind];
+  if (typeof found !== "boolean") {
+    throw new Error(`which outcome ${kind} counts is not in the file`);
+  }
   return found;
 }
 
@@ -134,20 +145,30 @@ function relevantOutcome(property, labelled) {
 export class Shield {
   constructor(file) {
     const { header, arrays } = file;
-    if (header.periodic) throw new Error(`a periodic policy (${header.periodic.kind}): this reader reads tables of one window`);
-    if (header.method && header.method !== "many") throw new Error(`a policy by the method ${header.method}: this reader reads tables`);
+    if (header.periodic) {
+      const { kind } = header.periodic;
+      throw new Error(`a periodic policy (${kind}): this reader reads tables of one window`);
+    }
+    if (header.method && header.method !== "many") {
+      throw new Error(`a policy by the method ${header.method}: this reader reads tables`);
+    }
     this.groups = (header.inputs.schedule?.[0][0] ?? header.inputs).groups;
     this.horizon = header.horizon;
     this.table = header.method ? new ManyGroups(file) : new TwoGroups(file);
     this.relevant = relevantOutcome(header.property, this.table.labelled);
     [this.edges, this.ranks] = [arrays.edges.values, arrays.ranks];
-    [this.window, this.decided, this.at] = [0, 0, this.groups.flatMap(() => [0, 0])];
+    this.begin(0);
+  }
+
+  begin(window) {
+    [this.window, this.decided, this.at] = [window, 0, this.groups.flatMap(() => [0, 0])];
   }
 
   /** Whether to accept a person of the group with this number; nothing is counted. */
   verdict(group, proposed, cost) {
     const [t, at] = [this.decided, this.at];
-    const [canAccept, canReject] = [true, false].map((accepted) => this.table.feasible(t + 1, after(at, group, accepted)));
+    const canAccept = this.table.feasible(t + 1, after(at, group, true));
+    const canReject = this.table.feasible(t + 1, after(at, group, false));
     if (canAccept !== canReject) return canAccept;
     const code = this.table.code(t, at, group);
     if (code === 0 || code > 0 !== proposed) return proposed;
@@ -161,16 +182,21 @@ export class Shield {
   /** Decides a request and counts it. */
   decide({ group, proposed, cost = 1, outcome }) {
     const number = this.groups.indexOf(group);
-    if (number < 0) throw new Error(`unknown group ${JSON.stringify(group)}: the policy knows ${this.groups.join(", ")}`);
+    if (number < 0) {
+      const known = this.groups.join(", ");
+      throw new Error(`unknown group ${JSON.stringify(group)}: the policy knows ${known}`);
+    }
     const said = flag("proposed", proposed);
-    if (!Number.isFinite(cost) || cost < 0) throw new Error(`cost must be a finite number of at least 0, got ${cost}`);
+    if (!Number.isFinite(cost) || cost < 0) {
+      throw new Error(`cost must be a finite number of at least 0, got ${JSON.stringify(cost)}`);
+    }
     const counts = this.relevant === null || flag("outcome", outcome) === this.relevant;
-    if (this.decided === this.horizon) [this.window, this.decided, this.at] = [this.window + 1, 0, this.at.map(() => 0)];
+    if (this.decided === this.horizon) this.begin(this.window + 1);
     const accepted = this.verdict(number, said, cost);
-    const answer = { window: this.window, position: this.decided, accepted, overruled: accepted !== said };
+    const { window, decided: position } = this;
     if (counts) this.at = after(this.at, number, accepted);
     this.decided += 1;
-    return answer;
+    return { window, position, accepted, overruled: accepted !== said };
   }
 }
 
@@ -182,7 +208,9 @@ function after(at, group, accepted) {
 }
 
 function flag(name, value) {
-  if (![true, false, 0, 1].includes(value)) throw new Error(`${name} must be true or false, got ${JSON.stringify(value)}`);
+  if (![true, false, 0, 1].includes(value)) {
+    throw new Error(`${name} must be true or false, got ${JSON.stringify(value)}`);
+  }
   return Boolean(value);
 }
 
@@ -203,8 +231,11 @@ async function main(path) {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const path = process.argv[2];
-  (path ? main(path) : Promise.reject(new Error("usage: node reader.mjs POLICY < REQUESTS"))).catch((error) => {
-    process.stderr.write(`Error: ${path ?? ""}${path ? ": " : ""}${error.message}\n`);
+  try {
+    if (path === undefined) throw new Error("usage: node reader.mjs POLICY < REQUESTS");
+    await main(path);
+  } catch (error) {
+    process.stderr.write(`Error: ${path === undefined ? "" : `${path}: `}${error.message}\n`);
     process.exitCode = 2;
-  });
+  }
 }

@@ -197,6 +197,7 @@ def test_the_reader_refuses_what_it_cannot_read(tmp_path: Path) -> None:
     for name, content in {
         "version": resealed(data[:8] + bytes([2, 0, 0, 0]) + data[12:]),
         "cut": data[:-64],
+        "stub": data[:20],
         "bit": data[:-1] + bytes([data[-1] ^ 1]),
         "notes": b"These are notes.\n",
     }.items():
@@ -207,6 +208,7 @@ def test_the_reader_refuses_what_it_cannot_read(tmp_path: Path) -> None:
         "own": "which outcome labelled-quota-of-the-reader counts is not in the file",
         "version": "format version 2: this reader knows version 1",
         "cut": "truncated or corrupted: the digest differs",
+        "stub": "truncated",
         "bit": "truncated or corrupted: the digest differs",
         "notes": "not a policy",
     }.items():
