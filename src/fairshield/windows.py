@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.spec import Property
+from fairshield.spec import Finding, Property, Verdict
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -43,6 +43,23 @@ def fair_windows(prop: Property, counters: Ints) -> Flags:
 def window_biases(prop: Property, counters: Ints) -> NDArray[np.float64]:
     """``(windows,)``: the largest bias of any two groups."""
     return prop.bias_array(*_by_group(counters))
+
+
+def widest_end(prop: Property, groups: tuple[Group, ...], counters: Ints) -> Finding | None:
+    """What is found at the end of these windows, ``(windows, groups, 2)``, that is widest.
+
+    The first of those with the worst verdict and the largest bias; ``None`` of no windows.
+    """
+    if not len(counters):
+        return None
+    by_group = _by_group(counters)
+    unfair, bound = ~prop.holds_array(*by_group), prop.binds_array(*by_group)
+    rank = np.where(unfair, 0, np.where(bound, 1, 2))
+    measured = prop.measured_bias_array(*by_group)
+    bias = np.where(bound, prop.bias_array(*by_group), measured)
+    worst = np.flatnonzero(rank == rank.min())
+    first = counters[worst[bias[worst].argmax()]].tolist()
+    return prop.finding(Counts(dict(zip(groups, map(tuple, first), strict=True))))
 
 
 def _by_group(counters: Ints) -> list[GroupCount[Ints]]:
@@ -86,9 +103,16 @@ class ShieldReport:
         Windows in which the property did not hold when it had to, at the end or at a checkpoint:
         with the shield, and had all proposals been followed.  The window in progress counts once
         a checkpoint fails.
+    bound, exempt
+        Windows in which the property bound when it had to hold, the one in progress once a
+        checkpoint did; and completed windows in which it bound nothing.  Who came decides that,
+        so that both are the same without the shield.
     largest_bias, largest_bias_unshielded
-        Of any two groups, at the end of any completed window or at a checkpoint; 0 if there is
-        none.
+        Of any two groups that have support, at the end of any completed window or at a checkpoint;
+        0 if there is none.
+    widest, widest_unshielded
+        The widest pair at any of these moments, with what was measured of it, also below support;
+        ``None`` before the first.
     overruled, cost
         Proposals overruled, and what that cost.
     expected_cost
@@ -112,11 +136,20 @@ class ShieldReport:
     cost: float
     expected_cost: float
     groups: tuple[GroupReport, ...]
+    bound: int
+    exempt: int
+    widest: Finding | None
+    widest_unshielded: Finding | None
     followed: int = 0
 
     @property
+    def verdict(self) -> Verdict:
+        """``"unfair"`` if a window is, ``"fair"`` if none is and some bound, else ``"exempt"``."""
+        return "unfair" if self.unfair else "fair" if self.bound else "exempt"
+
+    @property
     def all_fair(self) -> bool:
-        """Whether the property held at all ends and checkpoints so far."""
+        """Whether no window was unfair so far; also true where nothing bound."""
         return not self.unfair
 
     @property
@@ -132,20 +165,29 @@ class ShieldReport:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; a bias or cost that is infinite or unknown becomes ``None``."""
         data = asdict(self)
-        data["groups"] = [asdict(group) for group in self.groups]
         finite = {k: None if v != v or v in (math.inf, -math.inf) else v for k, v in data.items()}
-        return {**finite, "all_fair": self.all_fair, "overruled_share": self.overruled_share}
+        return {
+            **finite,
+            "groups": [asdict(group) for group in self.groups],
+            "widest": None if self.widest is None else self.widest.to_dict(),
+            "widest_unshielded": None
+            if self.widest_unshielded is None
+            else self.widest_unshielded.to_dict(),
+            "verdict": self.verdict,
+            "all_fair": self.all_fair,
+            "overruled_share": self.overruled_share,
+        }
 
     def __str__(self) -> str:
         lines = [
             f"{self.prop}, every {self.horizon} decisions",
             f"{self.decisions} decisions, {self.windows} windows: {self.unfair} unfair, "
-            f"{self.unfair_unshielded} without the shield",
+            f"{self.unfair_unshielded} without the shield{self._exempt()}",
             f"overruled {self.overruled} ({self.overruled_share:.1%}), cost per window "
             f"{self.cost_per_window:.4g}, expected {self.expected_cost:.4g}",
-            f"largest bias {self.largest_bias:.4g}, without the shield "
-            f"{self.largest_bias_unshielded:.4g}",
         ]
+        if self.widest is not None:
+            lines += [f"widest: {self.widest}", f"without the shield: {self.widest_unshielded}"]
         lines += [
             f"{g.group}: {g.decisions} {'person' if g.decisions == 1 else 'people'}, accepted "
             f"{g.rate:.1%}, proposed {g.proposed_rate:.1%}, overruled {g.overruled}"
@@ -154,6 +196,13 @@ class ShieldReport:
         if self.followed:
             lines.append(f"{self.followed} of unseen groups, followed and not counted")
         return "\n".join(lines)
+
+    def _exempt(self) -> str:
+        if not self.exempt:
+            return ""
+        if not self.bound:
+            return "; all exempt: the property bound nothing"
+        return f"; {self.exempt} exempt, where the property bound nothing"
 
 
 @dataclass(eq=False)
@@ -173,6 +222,8 @@ class Tally:
     cost: float = 0.0
     unfair: list[int] = field(default_factory=lambda: [0, 0])
     largest: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    bound: int = 0
+    widest: list[Finding | None] = field(default_factory=lambda: [None, None])
 
     def __post_init__(self) -> None:
         n = len(self.policy.groups)
@@ -180,6 +231,8 @@ class Tally:
         """Counters of the window in progress, with the shield and without."""
         self.failed = [False, False]
         """Whether a checkpoint of the window in progress failed already."""
+        self.binding = False
+        """Whether the property bound at a checkpoint of the window in progress."""
         self.by_group = np.zeros((n, 4), np.int64)
 
     @property
@@ -253,6 +306,10 @@ class Tally:
             cost=self.cost,
             expected_cost=expected,
             groups=tuple(GroupReport(name, *row) for name, row in rows),
+            bound=self.bound,
+            exempt=self.decisions // self.horizon - (self.bound - self.binding),
+            widest=self.widest[0],
+            widest_unshielded=self.widest[1],
             followed=self.followed,
         )
 
@@ -273,13 +330,37 @@ class Tally:
         ends = counters[passed] + _start(self.policy)
         if not len(ends):
             return
-        prop = self.policy.prop
-        fails = np.zeros(passed.shape, np.bool_)
-        fails[passed] = ~fair_windows(prop, ends)
-        unfair = np.logical_or.reduce(fails, axis=1).tolist()
-        self.unfair[side] += sum(unfair) - (self.failed[side] and unfair[0])
-        self.failed[side] = unfair[-1] or (self.failed[side] and len(unfair) == 1)
+        prop, groups = self.policy.prop, self.policy.groups
+        failed = _new_windows(~fair_windows(prop, ends), passed, self.failed[side])
+        self.unfair[side] += failed.more
+        self.failed[side] = failed.in_progress
+        if side == 0:  # who came is the same without the shield
+            bound = _new_windows(prop.binds_array(*_by_group(ends)), passed, self.binding)
+            self.bound += bound.more
+            self.binding = bound.in_progress
         self.largest[side] = max(self.largest[side], float(window_biases(prop, ends).max()))
+        found = [self.widest[side], widest_end(prop, groups, ends)]
+        known = [finding for finding in found if finding is not None]
+        self.widest[side] = min(known, key=Finding.order)
+
+
+class _Windows(NamedTuple):
+    """How many windows are counted anew, and whether the one in progress has been."""
+
+    more: int
+    in_progress: bool
+
+
+def _new_windows(at_ends: Flags, passed: Flags, before: bool) -> _Windows:
+    """Windows with a moment ``(windows, due)`` of ``passed`` at which something was so.
+
+    ``before`` says that the first of them was counted already; the last is in progress.
+    """
+    so = np.zeros(passed.shape, np.bool_)
+    so[passed] = at_ends
+    some = np.logical_or.reduce(so, axis=1).tolist()
+    more = sum(some) - (before and some[0])
+    return _Windows(more, some[-1] or (before and len(some) == 1))
 
 
 def _start(policy: Policy | PeriodicPolicy) -> Ints:
