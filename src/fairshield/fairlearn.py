@@ -27,7 +27,7 @@ from fairshield.spec import (
     PredictiveEquality,
     Property,
 )
-from fairshield.windows import Ints, count_windows, fair_windows, window_biases
+from fairshield.windows import Ints, bound_windows, count_windows, fair_windows, window_biases
 
 if find_spec("fairlearn") is None:
     raise MissingExtraError(
@@ -68,7 +68,8 @@ def unfair_windows(
 ) -> float:
     """Share of windows, ``horizon`` rows each, at whose end the property does not hold.
 
-    Rows are in order of arrival; a last window that is not complete is left out.
+    Rows are in order of arrival; a last window that is not complete is left out.  Of all windows,
+    those included in which the property bounds nothing: see :func:`exempt_windows`.
 
     Examples
     --------
@@ -84,6 +85,28 @@ def unfair_windows(
     return float(1.0 - fair_windows(prop, counters).mean())
 
 
+def exempt_windows(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: Any,
+    prop: Property,
+    horizon: int,
+    pos_label: Any = 1,
+) -> float:
+    """Share of windows at whose end the property bounds nothing, which are neither fair nor unfair.
+
+    Examples
+    --------
+    >>> prop = DemographicParity("0.1", min_support=2)
+    >>> exempt_windows([0] * 8, [1] * 8,
+    ...                sensitive_features=list("ababaaab"), prop=prop, horizon=4)
+    0.5
+    """
+    counters = _counters(y_true, y_pred, sensitive_features, prop, horizon, pos_label)
+    return float(1.0 - bound_windows(prop, counters).mean())
+
+
 def window_disparity(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -94,6 +117,9 @@ def window_disparity(
     pos_label: Any = 1,
 ) -> float:
     """The largest bias at the end of any window; fair means at most ``prop.limit``.
+
+    Groups below the support of ``prop`` have none: ask a property without ``min_support`` for what
+    is measured of them.
 
     What ``demographic_parity_difference`` is of all rows at once, for the property and the window
     in which it is worst.

@@ -8,7 +8,7 @@ proposals, all followed, ends unfair.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -44,6 +44,9 @@ class Trade:
         People it is expected to overrule; ``None`` if that was not worked out.
     unfair
         Probability that a window ends unfair without a shield; ``None`` if not worked out.
+    exempt
+        Probability that the property bounds nothing at the end of a window, with or without a
+        shield; ``None`` if not worked out.
     exact
         Whether the cost is exact; of a long window it is an estimate.
     """
@@ -53,6 +56,7 @@ class Trade:
     expected_cost: float
     overruled: float | None
     unfair: float | None
+    exempt: float | None
     exact: bool
 
     @property
@@ -74,6 +78,7 @@ class Trade:
             "expected_cost": cost,
             "overruled": self.overruled,
             "unfair_without_shield": self.unfair,
+            "exempt": self.exempt,
             "exact": self.exact,
         }
 
@@ -203,6 +208,7 @@ def _trade(
         expected_cost=cost,
         overruled=_overruled(prop, inputs, horizon, start, cost, interventions and few),
         unfair=unfair_unshielded(prop, inputs, horizon, start),
+        exempt=exempt_share(prop, inputs, horizon, start),
         exact=few,
     )
 
@@ -241,39 +247,79 @@ def unfair_unshielded(
     an interval (:meth:`Property.fair_interval`).  ``None`` where requests change over the window,
     with more than two groups, or where there are too many ends to add up.
     """
-    labelled = prop.relevant_outcome is not None
-    pairs = (horizon + 1) * (horizon + 2) // 2 if labelled else horizon + 1
-    if not isinstance(inputs, InputModel) or len(start) > 2 or pairs * (horizon + 1) > _MOST_ENDS:
+    if _too_many_ends(prop, inputs, horizon, start):
         return None
-    table = inputs.table(horizon)
-    cells = (table.probs * table.relevance(prop.relevant_outcome))[0].sum(axis=2)
+    cells = _cells(prop, inputs, horizon)
     share = cells.sum(axis=1)
     rate = np.divide(cells[:, 1], share, out=np.zeros(2), where=share > 0)
     a, b = start.values()
-    fair, factorials = 0.0, np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, horizon + 1)))))
+    fair, factorials = 0.0, _factorials(horizon)
+    for n_a, n_b, weight in _arrivals(prop, horizon, share):
+        of_a, of_b = (_binomial(factorials, n, p) for n, p in zip((n_a, n_b), rate, strict=True))
+        k_a = np.arange(n_a + 1) + a.accepted
+        found = prop.fair_interval(n_a + a.seen, n_b + b.seen, accepted=k_a, along=1)
+        if found is None:
+            k_b = np.arange(n_b + 1) + b.accepted
+            holds = prop.holds_array(
+                GroupCount(np.asarray(n_a + a.seen), k_a[:, None]),
+                GroupCount(np.asarray(n_b + b.seen), k_b[None]),
+            )
+            inside = holds @ of_b
+        else:
+            sums = np.concatenate(([0.0], np.cumsum(of_b)))
+            low, high = (np.clip(edge - b.accepted, 0, n_b + 1) for edge in found)
+            inside = sums[high] - sums[low]
+        fair += weight * float(of_a @ inside)
+    return min(max(1.0 - fair, 0.0), 1.0)
+
+
+def exempt_share(
+    prop: Property, inputs: InputModel | InputSchedule, horizon: int, start: Counts
+) -> float | None:
+    """Probability that so few people come that the property bounds nothing at the horizon.
+
+    The same whatever is decided; ``None`` where :func:`unfair_unshielded` is.
+    """
+    if _too_many_ends(prop, inputs, horizon, start):
+        return None
+    came = list(_arrivals(prop, horizon, _cells(prop, inputs, horizon).sum(axis=1)))
+    n_a, n_b, weight = (np.array(column) for column in zip(*came, strict=True))
+    a, b = start.values()
+    bound = prop.binds_array(
+        GroupCount(n_a + a.seen, a.accepted), GroupCount(n_b + b.seen, b.accepted)
+    )
+    return float(np.clip(weight[~bound].sum(), 0.0, 1.0))
+
+
+def _too_many_ends(
+    prop: Property, inputs: InputModel | InputSchedule, horizon: int, start: Counts
+) -> bool:
+    labelled = prop.relevant_outcome is not None
+    pairs = (horizon + 1) * (horizon + 2) // 2 if labelled else horizon + 1
+    steady = isinstance(inputs, InputModel) and len(start) == 2
+    return not steady or pairs * (horizon + 1) > _MOST_ENDS
+
+
+def _cells(prop: Property, inputs: InputModel | InputSchedule, horizon: int) -> Floats:
+    """``(groups, proposals)``: probability of somebody who counts, at every step."""
+    table = inputs.table(horizon)
+    cells: Floats = (table.probs * table.relevance(prop.relevant_outcome))[0].sum(axis=2)
+    return cells
+
+
+def _arrivals(prop: Property, horizon: int, share: Floats) -> Iterator[tuple[int, int, float]]:
+    """How many people of either group who count may come, and how probable that is."""
+    labelled, factorials = prop.relevant_outcome is not None, _factorials(horizon)
     for n_a in range(horizon + 1):
         for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
             weight = _multinomial(factorials, (n_a, n_b, horizon - n_a - n_b), share)
-            if weight == 0.0:
-                continue
-            of_a, of_b = (
-                _binomial(factorials, n, p) for n, p in zip((n_a, n_b), rate, strict=True)
-            )
-            k_a = np.arange(n_a + 1) + a.accepted
-            found = prop.fair_interval(n_a + a.seen, n_b + b.seen, accepted=k_a, along=1)
-            if found is None:
-                k_b = np.arange(n_b + 1) + b.accepted
-                holds = prop.holds_array(
-                    GroupCount(np.asarray(n_a + a.seen), k_a[:, None]),
-                    GroupCount(np.asarray(n_b + b.seen), k_b[None]),
-                )
-                inside = holds @ of_b
-            else:
-                sums = np.concatenate(([0.0], np.cumsum(of_b)))
-                low, high = (np.clip(edge - b.accepted, 0, n_b + 1) for edge in found)
-                inside = sums[high] - sums[low]
-            fair += weight * float(of_a @ inside)
-    return min(max(1.0 - fair, 0.0), 1.0)
+            if weight > 0.0:
+                yield n_a, n_b, weight
+
+
+def _factorials(horizon: int) -> Floats:
+    """Logarithms of the factorials up to that of ``horizon``."""
+    return np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, horizon + 1)))))
 
 
 def _multinomial(factorials: Floats, counts: tuple[int, ...], share: Floats) -> float:

@@ -16,7 +16,7 @@ from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import PolicyTables, Requests, decide_batches, tables, verdict
-from fairshield.spec import Property
+from fairshield.spec import Finding, Property, widest_finding
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,8 +35,13 @@ class Simulation:
         ``(windows,)``: cost paid, people overruled.
     fair, fair_unshielded
         ``(windows,)``: whether the property held at the horizon and at every checkpoint.
+    exempt
+        ``(windows,)``: whether the property bound nothing whenever it had to hold; who came
+        decides that, so that it is the same with and without the shield.
     bias, bias_unshielded
-        ``(windows,)``: at the horizon.
+        ``(windows,)``: at the horizon; 0 below support.
+    widest, widest_unshielded
+        The widest pair of groups at any horizon or checkpoint, and what was measured of it.
     overruled_at
         ``(horizon, G)``: people overruled by position in the window and group.
     counters, counters_unshielded
@@ -47,8 +52,11 @@ class Simulation:
     overruled: Ints
     fair: NDArray[np.bool_]
     fair_unshielded: NDArray[np.bool_]
+    exempt: NDArray[np.bool_]
     bias: Floats
     bias_unshielded: Floats
+    widest: Finding
+    widest_unshielded: Finding
     overruled_at: Ints
     counters: Ints
     counters_unshielded: Ints
@@ -67,6 +75,11 @@ class Simulation:
     def unfair_windows_unshielded(self) -> int:
         """Windows in which the proposals, all followed, would have been unfair."""
         return int((~self.fair_unshielded).sum())
+
+    @property
+    def exempt_windows(self) -> int:
+        """Windows in which the property bound nothing; they are not unfair, nor fair."""
+        return int(self.exempt.sum())
 
     @property
     def overruled_share(self) -> float:
@@ -126,8 +139,12 @@ def simulate(
         )  # fmt: skip
     fair = [_fair(policy, ends[i]) for i in (0, 1)]
     bias = [_bias(policy, ends[i][:, -1]) for i in (0, 1)]
+    widest = [_widest(policy, ends[i]) for i in (0, 1)]
     paths += np.array([n for count in policy.start_counts() for n in count])
-    return Simulation(costs, overruled, fair[0], fair[1], bias[0], bias[1], at, paths[0], paths[1])
+    return Simulation(
+        costs, overruled, fair[0], fair[1], _exempt(policy, ends[0]), bias[0], bias[1], widest[0],
+        widest[1], at, paths[0], paths[1],
+    )  # fmt: skip
 
 
 def _simulate_tables(
@@ -196,6 +213,19 @@ def _counters(policy: Policy, gained: Ints) -> list[GroupCount[Any]]:
 def _fair(policy: Policy, ends: Ints) -> NDArray[np.bool_]:
     prop: Property = policy.prop
     return np.asarray(prop.holds_array(*_counters(policy, ends)).all(axis=1))
+
+
+def _exempt(policy: Policy, ends: Ints) -> NDArray[np.bool_]:
+    bound: NDArray[np.bool_] = policy.prop.binds_array(*_counters(policy, ends)).any(axis=1)
+    return ~bound
+
+
+def _widest(policy: Policy, ends: Ints) -> Finding:
+    before = np.array(policy.start_counts())
+    counters = ends.reshape(-1, len(policy.groups), 2) + before
+    found = widest_finding(policy.prop, policy.groups, counters)
+    assert found is not None, "there is at least one window"
+    return found
 
 
 def _bias(policy: Policy, gained: Ints) -> Floats:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.spec import Finding, Property, Verdict
+from fairshield.spec import Finding, Property, Verdict, widest_finding
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -40,26 +40,14 @@ def fair_windows(prop: Property, counters: Ints) -> Flags:
     return prop.holds_array(*_by_group(counters))
 
 
+def bound_windows(prop: Property, counters: Ints) -> Flags:
+    """``(windows,)``: whether the property asks anything of these counters."""
+    return prop.binds_array(*_by_group(counters))
+
+
 def window_biases(prop: Property, counters: Ints) -> NDArray[np.float64]:
     """``(windows,)``: the largest bias of any two groups."""
     return prop.bias_array(*_by_group(counters))
-
-
-def widest_end(prop: Property, groups: tuple[Group, ...], counters: Ints) -> Finding | None:
-    """What is found at the end of these windows, ``(windows, groups, 2)``, that is widest.
-
-    The first of those with the worst verdict and the largest bias; ``None`` of no windows.
-    """
-    if not len(counters):
-        return None
-    by_group = _by_group(counters)
-    unfair, bound = ~prop.holds_array(*by_group), prop.binds_array(*by_group)
-    rank = np.where(unfair, 0, np.where(bound, 1, 2))
-    measured = prop.measured_bias_array(*by_group)
-    bias = np.where(bound, prop.bias_array(*by_group), measured)
-    worst = np.flatnonzero(rank == rank.min())
-    first = counters[worst[bias[worst].argmax()]].tolist()
-    return prop.finding(Counts(dict(zip(groups, map(tuple, first), strict=True))))
 
 
 def _by_group(counters: Ints) -> list[GroupCount[Ints]]:
@@ -335,11 +323,11 @@ class Tally:
         self.unfair[side] += failed.more
         self.failed[side] = failed.in_progress
         if side == 0:  # who came is the same without the shield
-            bound = _new_windows(prop.binds_array(*_by_group(ends)), passed, self.binding)
+            bound = _new_windows(bound_windows(prop, ends), passed, self.binding)
             self.bound += bound.more
             self.binding = bound.in_progress
         self.largest[side] = max(self.largest[side], float(window_biases(prop, ends).max()))
-        found = [self.widest[side], widest_end(prop, groups, ends)]
+        found = [self.widest[side], widest_finding(prop, groups, ends)]
         known = [finding for finding in found if finding is not None]
         self.widest[side] = min(known, key=Finding.order)
 

@@ -20,7 +20,7 @@ def test_table_csv_and_json_say_the_same(command: Any) -> None:
         (row["bound"], int(row["horizon"])) for row in rows
     ]
     assert [row["bound"] for row in rows] == ["1/10", "1/5", "3/10"] * 2
-    table = command(*WORDS, "--horizon", "8").stdout.splitlines()
+    table = command(*WORDS, "--horizon", "8").stdout.split("\n\n")[0].splitlines()
     assert len(table) == 1 + len(rows)
     assert float(table[1].split()[2]) == pytest.approx(data["rows"][0]["expected_cost"], rel=1e-4)
 

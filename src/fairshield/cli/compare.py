@@ -172,12 +172,25 @@ def print_comparison(found: Any, source: str) -> None:
         "worst bias",
         "largest",
     ]
-    print_table(header, [_row(row) for row in found.rows])
+    exempt = found.exempt_runs == found.runs
+    print_table(header, [_row(row, exempt=exempt) for row in found.rows])
     _print_periods(found)
     _print_positions(found)
+    _print_exempt(found)
     click.echo("\nMeans ± standard error; shares with 95 % intervals.")
     for name, why in found.left_out.items():
         click.echo(f"{name} was left out: {why}")
+
+
+def _print_exempt(found: Any) -> None:
+    """Ends at which nothing bound, if there are any."""
+    if found.exempt_ends:
+        ends = found.runs * found.periods
+        click.echo(
+            f"\nOf {ends:,} ends of periods {found.exempt_ends:,} were exempt: the property bound "
+            f"nothing there. Of {number_of(found.runs, 'run')} {found.exempt_runs:,} had no other "
+            "ends."
+        )
 
 
 def _print_periods(found: Any) -> None:
@@ -206,10 +219,10 @@ def _cost(row: Any, first: int, last: int) -> float:
     return float(np.mean([mean.value for mean in row.cost_by_period[first:last]]))
 
 
-def _row(row: Any) -> list[str]:
+def _row(row: Any, *, exempt: bool) -> list[str]:
     return [
         row.name,
-        _share(row.fair),
+        "exempt" if exempt else _share(row.fair),
         "–"
         if row.promise == "no shield"
         else row.promise

@@ -32,6 +32,8 @@ _BOUNDED = [kind for kind in PROPERTIES if kind != BoundedRates.kind]
 _OF_PROPERTY = ("two_sided", "min_support", "undefined")
 _MOST = 1000
 """Bounds of one curve."""
+_SHOWN = 0.5e-4
+"""The least probability that is not shown as 0."""
 
 
 def bounds(text: str) -> tuple[Fraction, ...]:
@@ -157,12 +159,16 @@ def pareto(
 
 
 def _print(found: Pareto) -> None:
-    header = ["bound", "decisions", "expected cost", "overruled", "unfair without shield", ""]
+    exempt = any(row.exempt is not None and row.exempt >= _SHOWN for row in found.rows)
+    header = ["bound", "decisions", "expected cost", "overruled", "unfair without shield"]
     knees = {horizon: found.knee(horizon) for horizon in found.horizons}
-    print_table(header, [_row(row, row is knees[row.horizon]) for row in found.rows])
+    rows = [_row(row, row is knees[row.horizon], exempt=exempt) for row in found.rows]
+    print_table([*header, *(["exempt"] if exempt else []), ""], rows)
+    if exempt:
+        click.echo("\nexempt: so few people come that the bound binds nobody, shield or not.")
 
 
-def _row(row: Trade, knee: bool) -> list[str]:
+def _row(row: Trade, knee: bool, *, exempt: bool) -> list[str]:
     about = "" if row.exact else "about "
     return [
         str(row.bound) if row.bound.denominator == 1 else f"{float(row.bound):.4g}",
@@ -170,8 +176,15 @@ def _row(row: Trade, knee: bool) -> list[str]:
         f"{about}{row.expected_cost:.5g}" if row.expected_cost < float("inf") else "infeasible",
         "" if row.overruled is None else f"{row.overruled:.4g}",
         "" if row.unfair is None else f"{row.unfair:.2%}",
-        "knee" if knee else "nothing to do" if row.free else "",
+        *(["" if row.exempt is None else f"{row.exempt:.2%}"] if exempt else []),
+        "knee" if knee else _note(row),
     ]
+
+
+def _note(row: Trade) -> str:
+    if row.exempt is not None and row.exempt >= 1 - _SHOWN:
+        return "binds nobody"
+    return "nothing to do" if row.free else ""
 
 
 def _csv(found: Pareto) -> str:

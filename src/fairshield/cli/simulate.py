@@ -22,6 +22,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
+from fairshield.spec import Finding
 from fairshield.specfile import parse_inputs
 
 _DECISIONS = 2_000_000
@@ -95,7 +96,7 @@ def simulate(
     if as_json:
         print_json(facts)
     else:
-        _print_report(loaded, facts)
+        _print_report(loaded, found, facts)
 
 
 def _affordable(decisions: int, most: int) -> int:
@@ -136,8 +137,11 @@ def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
         "windows": found.n_windows,
         "unfair_windows_unshielded": found.unfair_windows_unshielded,
         "unfair_windows": found.unfair_windows,
+        "exempt_windows": found.exempt_windows,
         "largest_bias_unshielded": float(found.bias_unshielded.max()),
         "largest_bias": float(found.bias.max()),
+        "widest_unshielded": found.widest_unshielded.to_dict(),
+        "widest": found.widest.to_dict(),
         "overruled_share": found.overruled_share,
         "mean_cost": found.mean_cost,
         "cost_error": found.cost_error,
@@ -149,24 +153,41 @@ def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
     }
 
 
-def _print_report(policy: Policy, facts: dict[str, Any]) -> None:
+def _print_report(policy: Policy, found: Any, facts: dict[str, Any]) -> None:
     n, expected = facts["windows"], facts["expected_cost"]
     click.echo(f"{facts['guarantee']}, {n:,} windows, seed {facts['seed']}\n")
     print_table(
         ["", "proposals", "shielded"],
         [
             ["unfair windows", *(_share(facts[key], n) for key in _UNFAIR)],
-            ["largest bias", *(f"{facts[key]:.4g}" for key in _BIAS)],
+            *_exempt(facts["exempt_windows"], n),
+            [f"widest {found.widest.measure}", *map(_widest, _sides(found))],
             ["decisions overruled", "0.00%", f"{facts['overruled_share']:.2%}"],
             ["mean cost", "0", f"{facts['mean_cost']:.4f} ± {facts['cost_error']:.4f}"],
             *([["expected cost", "0", f"{expected:.4f}"]] if expected is not None else []),
         ],
     )
+    asked = f"{found.widest.measure}: {found.widest.asked} is asked"
+    click.echo(f"\n{asked}; widest {found.widest_unshielded.who} and, shielded, {found.widest.who}")
+    if facts["exempt_windows"] == n:
+        click.echo("All windows are exempt: the property bound nothing, and nothing was promised.")
     _print_interventions(policy, facts["interventions"])
 
 
+def _sides(found: Any) -> tuple[Finding, Finding]:
+    return found.widest_unshielded, found.widest
+
+
+def _exempt(exempt: int, n: int) -> list[list[str]]:
+    """Windows that nothing bound, if there are any; they are the same on both sides."""
+    return [["exempt windows", *[_share(exempt, n)] * 2]] if exempt else []
+
+
+def _widest(finding: Finding) -> str:
+    return finding.shown if finding.bound else f"{finding.shown} (exempt)"
+
+
 _UNFAIR = ("unfair_windows_unshielded", "unfair_windows")
-_BIAS = ("largest_bias_unshielded", "largest_bias")
 
 
 def _share(count: int, n: int) -> str:

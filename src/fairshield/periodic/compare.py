@@ -128,6 +128,9 @@ class PeriodicComparison:
         No shield first, then the shields.
     left_out
         Shields that could not take part, and why.
+    exempt_ends, exempt_runs
+        Ends of periods at which the property bound nothing, of all runs; and runs of which it
+        bound no end.  Who came decides that, so that they are the same for all shields.
     """
 
     prop: str
@@ -137,6 +140,8 @@ class PeriodicComparison:
     runs: int
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
+    exempt_ends: int
+    exempt_runs: int
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
@@ -146,6 +151,8 @@ class PeriodicComparison:
             "period": self.period,
             "periods": self.periods,
             "runs": self.runs,
+            "exempt_ends": self.exempt_ends,
+            "exempt_runs": self.exempt_runs,
             "shields": [row.to_dict() for row in self.rows],
             "left_out": dict(self.left_out),
         }
@@ -207,7 +214,8 @@ def compare(
     if not policies:
         raise InvalidValueError("no shields to compare: name at least one")
     first = next(iter(policies.values()))
-    rows, left_out = [Row.of("no shield", "no shield", unshielded(first, streams))], {}
+    free = unshielded(first, streams)
+    rows, left_out = [Row.of("no shield", "no shield", free)], {}
     for i, (name, policy) in enumerate(policies.items()):
 
         def report(share: float, i: int = i, name: str = name) -> None:
@@ -228,4 +236,6 @@ def compare(
         runs=streams.n_runs,
         rows=tuple(rows),
         left_out=left_out,
+        exempt_ends=int((~free.bound).sum()),
+        exempt_runs=int((~free.bound).all(axis=1).sum()),
     )

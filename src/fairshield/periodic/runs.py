@@ -170,6 +170,11 @@ class Outcome:
         return np.asarray(self.prop.holds_array(*_split(self.ends)))
 
     @cached_property
+    def bound(self) -> Flags:
+        """``(runs, periods)``: whether the property bound at the end of the period."""
+        return np.asarray(self.prop.binds_array(*_split(self.ends)))
+
+    @cached_property
     def bias(self) -> Floats:
         """``(runs, periods)``: at the end of the period."""
         return np.asarray(self.prop.bias(*_split(self.ends)), dtype=np.float64)

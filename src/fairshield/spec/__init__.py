@@ -46,3 +46,4 @@ from fairshield.spec.rationals import decimal as decimal
 from fairshield.spec.rationals import exact as exact
 from fairshield.spec.sustained import Certificate as Certificate
 from fairshield.spec.sustained import Sustained as Sustained
+from fairshield.spec.widest import widest_finding as widest_finding
