@@ -147,10 +147,12 @@ class MonitorTally:
             pair = GroupCount(n[:, i], k[:, i]), GroupCount(n[:, j], k[:, j])
             holds &= prop.holds_array(*pair) | ~known
             binds |= prop.binds_array(*pair) & known
-            bias = np.where(known, np.maximum(bias, prop.bias_array(*pair)), bias)
-            shown = prop.measured_bias_array(*pair)
-            measured = np.where(known, np.maximum(measured, shown), measured)
-        return _Judged(holds, binds, bias, measured)
+            bias = np.where(known, np.maximum(bias, prop.bias(*pair)), bias)
+            if prop.min_support:
+                shown = prop.measured_bias_array(*pair)
+                measured = np.where(known, np.maximum(measured, shown), measured)
+        # Whoever needs no support has it.
+        return _Judged(holds, binds, bias, measured if prop.min_support else bias)
 
     def _window(self, w: int, at: int, n: Ints, k: Ints, found: _Judged) -> MonitoredWindow:
         counts = {
