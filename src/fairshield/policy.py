@@ -19,7 +19,7 @@ from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout, layout_of
 from fairshield.rows import RowReader, RowTable, SalvagingReader
 from fairshield.spec import Property, both, can_bind, property_from_dict
-from fairshield.structure import check_tables
+from fairshield.structure import broken, check_tables
 
 _SALVAGE = "salvage_"
 """What the names of the salvage table's arrays begin with in a file."""
@@ -231,6 +231,26 @@ class Policy:
             "risk": data.get("risk", 0.0),
         }
 
+    def check_window(self) -> None:
+        """Refuse a window, a start or an end that no synthesis was ever asked for."""
+        if not is_whole(self.horizon) or self.horizon < 1:
+            raise broken(f"the horizon is {self.horizon!r}, not a whole number of at least 1")
+        if not is_whole(self.further) or self.further < 0:
+            raise broken(f"further is {self.further!r}, not a whole number of at least 0")
+        most, points = self.horizon + self.further, self.checkpoints
+        for point in points:
+            if not is_whole(point) or not 1 <= point <= most:
+                raise broken(f"checkpoint {point!r} does not lie in 1 … {most}")
+        if list(points) != sorted(set(points)):
+            raise broken(f"checkpoints must rise, got {list(points)}")
+        if tuple(self.start) != self.groups:
+            raise broken(f"counters start for groups {tuple(self.start)}, not {self.groups}")
+        terminal = self.terminal
+        if terminal is not None and terminal.relevant_outcome != self.prop.relevant_outcome:
+            raise broken(f"at the end {terminal} must hold, which counts others than {self.prop}")
+        if not 0.0 <= self.risk <= 1.0:
+            raise broken(f"the risk is {self.risk!r}, not a probability")
+
     def check(self) -> None:
         """Refuse arrays that do not fit the horizon, the cost levels or each other."""
         check_tables(self.layout, self.rows, self.edges, self.ranks, self.salvage)
@@ -272,6 +292,7 @@ class Policy:
             version=data["library"],
             **made._restored(data, arrays),
         )
+        policy.check_window()
         policy.check()
         return policy
 

@@ -26,6 +26,7 @@ import fairshield as fs
 from fairshield.layout import layer_rows
 from fairshield.records import read_records
 from fairshield.rows import CUTS_WIDTH, RowTable
+from fairshield.spec import NoRequirement
 from fairshield.verify.reach import usable_costs
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -58,22 +59,28 @@ def layers(policy: fs.Policy) -> Iterator[set[fs.State]]:
         yield here
 
 
+def is_kept(policy: fs.Policy, state: fs.State) -> bool:
+    """Whether what must hold after so many decisions does."""
+    end = state.decided == policy.horizon
+    if end and policy.terminal is not None and not policy.terminal.holds(state.counts):
+        return False
+    return policy.prop.holds(state.counts) or not (end or state.decided in policy.checkpoints)
+
+
 def first_violation(policy: fs.Policy) -> int | None:
-    """After how many decisions the property can first be violated at a point that binds."""
-    points = {*policy.checkpoints, policy.horizon}
+    """After how many decisions something can first be violated that must hold."""
     for t, states in enumerate(layers(policy)):
-        if t in points and not all(policy.prop.holds(s.counts) for s in states):
+        if not all(is_kept(policy, s) for s in states):
             return t
     return None
 
 
 def first_violation_of_sequences(policy: fs.Policy) -> int | None:
     """The same over whole sequences of requests, none of them merged."""
-    points = {*policy.checkpoints, policy.horizon}
     found: set[int] = set()
 
     def walk(state: fs.State) -> None:
-        if state.decided in points and not policy.prop.holds(state.counts):
+        if not is_kept(policy, state):
             found.add(state.decided)
         if state.decided < policy.horizon:
             for after, _ in successors(policy, state):
@@ -95,8 +102,12 @@ def check_counterexample(policy: fs.Policy, result: fs.Verification) -> None:
             assert line.outcome is not None
             shield.observe(decision, outcome=line.outcome)
     assert shield.counts == found.counts
-    assert not policy.prop.holds(shield.counts)
-    assert len(found.decisions) in {*policy.checkpoints, policy.horizon}
+    assert not is_kept(policy, fs.State(len(found.decisions), shield.counts))
+    assert not shield.guaranteed
+    if policy.prop.holds(shield.counts):
+        assert found.violated == str(policy.terminal)
+        return
+    assert found.violated == str(policy.prop)
     log = found.to_jsonl().splitlines()
     report = fs.audit(policy.prop, read_records(log, "jsonl"), policy=policy)
     assert not report.holds
@@ -309,7 +320,7 @@ def changed_codes(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
 def changed_property(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """A property that the policy was not made for, perhaps a tighter bound."""
     if policy.labelled:
-        return replace(policy, prop=draw(labelled_properties))
+        return replace(policy, prop=draw(labelled_properties), terminal=None)
     return replace(policy, prop=draw(plain_properties))
 
 
@@ -330,8 +341,18 @@ def changed_window(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     return replace(policy, start=start, checkpoints=tuple(sorted(points)))
 
 
+@st.composite
+def changed_end(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
+    """Something else that is said to hold at the end, often nothing."""
+    outcome = policy.prop.relevant_outcome
+    others = plain_properties if outcome is None else labelled_properties
+    same = others.filter(lambda prop: prop.relevant_outcome == outcome)
+    return replace(policy, terminal=draw(st.just(NoRequirement(outcome)) | same))
+
+
 TAMPERING = (
     changed_cut, widened, changed_codes, changed_property, changed_ranks, changed_window,
+    changed_end,
 )  # fmt: skip
 
 

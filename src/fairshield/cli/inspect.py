@@ -24,6 +24,7 @@ from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 
+_VACUOUS = "vacuous: the property can never bind, so nothing is promised"
 _QUICK = 6_000_000
 """States up to which the exact expectations take about a second."""
 
@@ -87,6 +88,7 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
         [
             ("policy", facts["path"]),
             ("property", f"{policy.prop} after every {policy.period} decisions"),
+            *([] if policy.can_bind else [("guarantee", _VACUOUS)]),
             ("shield", ", ".join([policy.kind, *_options(policy)])),
             ("condition", _condition(policy)),
             ("groups", in_words(policy.groups)),
@@ -145,6 +147,8 @@ def describe(policy: Policy, path: Path, *, interventions: bool) -> dict[str, An
         "inputs": policy.inputs.to_dict(),
         "start": [[group, *count] for group, count in policy.start.items()],
         "checkpoints": list(policy.checkpoints),
+        "terminal": None if policy.terminal is None else policy.terminal.to_dict(),
+        "further": policy.further,
         "spread": policy.spread,
         "outcomes_needed": policy.labelled,
         "rows": len(rows.cuts),
@@ -197,6 +201,10 @@ def _tables(policy: Policy, facts: dict[str, Any]) -> str:
 
 
 def _promise(policy: Policy, what: str) -> tuple[str, str]:
+    if policy.required(policy.horizon)[1:]:
+        what += f", and {policy.terminal} at the end"
+    if not policy.can_bind:
+        return "property", f"{what}; {_VACUOUS}"
     if not policy.risk:
         return "guarantee", f"{what}, whatever arrives"
     return "best effort", f"{what}, violated with probability {policy.risk:.3g}"

@@ -145,6 +145,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
             "expected_cost": cost,
             "expected_cost_of_periods": periods,
             "risk": plan.risk,
+            "can_bind": policy.can_bind,
             "method": plan.method,
             "reason": plan.reason,
             "bytes": path.stat().st_size,
@@ -155,6 +156,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
         "property": policy.prop.to_dict(),
         "guarantee": f"{policy.prop} over {policy.horizon} decisions",
         "horizon": policy.horizon,
+        "can_bind": policy.can_bind,
         "method": policy.method,
         "reason": policy.reason,
         "expected_cost": policy.expected_cost,
@@ -173,5 +175,7 @@ def _line(facts: dict[str, Any]) -> str:
             cost += f", which ends unfair with probability {facts['risk']:.3g}"
     elif facts["least_cost"] < facts["expected_cost"]:
         cost += f" (least {facts['least_cost']:.4f})"
+    if not facts["can_bind"]:
+        cost += ", vacuous"
     size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
     return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])

@@ -101,7 +101,7 @@ def verified(policy: AnyPolicy, progress: Progress | None = None) -> str:
 
 
 def _kept(found: Verification) -> str:
-    if not found:
+    if not found.holds:
         raise ArtifactError(f"the policy does not keep its promise: {found}")
     return str(found)
 

@@ -299,6 +299,9 @@ class NoRequirement(LinearProperty, kind="none"):
     def measured(self, a: Count, b: Count) -> Measured:
         return Measured("bias", 0.0, "nothing", 0.0)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "outcome": self.outcome}
+
     def words(self) -> str:
         return "no requirement"
 

@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Property
-from fairshield.structure import broken
 from fairshield.verify.claim import Claim as Claim
 from fairshield.verify.claim import claim_of, implies
 from fairshield.verify.counterexample import Counterexample as Counterexample
@@ -73,7 +71,7 @@ def verify(
             f"verify is about a policy for one window, got {type(policy).__name__}: use "
             "fairshield.periodic.verify.verify_periodic for a periodic policy"
         )
-    _check_window(policy)
+    policy.check_window()
     policy.check()
     claim = claim_of(policy, prop)
     binds = policy.can_bind if prop is None else claim.can_bind(policy.due)
@@ -121,23 +119,3 @@ def _verify_long(
     return Verification(
         certified, *looked, claim=claim, can_bind=binds, windows=HARD_WINDOWS, rests_on=rests_on
     )
-
-
-def _check_window(policy: Policy) -> None:
-    if not is_whole(policy.horizon) or policy.horizon < 1:
-        raise broken(f"the horizon is {policy.horizon!r}, not a whole number of at least 1")
-    if not is_whole(policy.further) or policy.further < 0:
-        raise broken(f"further is {policy.further!r}, not a whole number of at least 0")
-    most, points = policy.horizon + policy.further, policy.checkpoints
-    for point in points:
-        if not is_whole(point) or not 1 <= point <= most:
-            raise broken(f"checkpoint {point!r} does not lie in 1 … {most}")
-    if list(points) != sorted(set(points)):
-        raise broken(f"checkpoints must rise, got {list(points)}")
-    if tuple(policy.start) != policy.groups:
-        raise broken(f"counters start for groups {tuple(policy.start)}, not {policy.groups}")
-    terminal = policy.terminal
-    if terminal is not None and terminal.relevant_outcome != policy.prop.relevant_outcome:
-        raise broken(f"at the end {terminal} must hold, which counts others than {policy.prop}")
-    if not 0.0 <= policy.risk <= 1.0:
-        raise broken(f"the risk is {policy.risk!r}, not a probability")

@@ -1,0 +1,173 @@
+"""A promise that can never bind is called vacuous, wherever it is made, shown or verified."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from strategies import Spec, specs
+
+import fairshield as fs
+from fairshield.periodic import (
+    Dynamic,
+    DynamicShield,
+    ExactPeriodic,
+    PeriodicPolicy,
+    Perpetual,
+    PerpetualShield,
+    StaticBounded,
+    StaticFair,
+)
+from fairshield.periodic.verify import verify_periodic
+from fairshield.spec import NoRequirement, can_bind
+
+EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+THREE = fs.InputModel.agnostic({"a": 0.4, "b": 0.3, "c": 0.3})
+
+
+def rare(support: int, bound: str = "0.1") -> fs.DemographicParity:
+    return fs.DemographicParity(bound, min_support=support)
+
+
+VACUOUS: dict[str, Callable[[], fs.Policy]] = {
+    "support": lambda: fs.synthesize(rare(6), EVEN, horizon=10),
+    "one decision": lambda: fs.synthesize(rare(0), EVEN, horizon=1),
+    "bound": lambda: fs.synthesize(fs.DemographicParity(1), EVEN, horizon=10),
+    "nothing": lambda: fs.synthesize(NoRequirement(), EVEN, horizon=10),
+    "outcomes": lambda: fs.synthesize(fs.EqualOpportunity("0.1", min_support=6), EVEN, horizon=10),
+    "groups": lambda: fs.synthesize(rare(5), THREE, horizon=8),
+    "long": lambda: fs.synthesize(rare(501), EVEN, horizon=1000, method="long"),
+    "weaker end": lambda: fs.synthesize(rare(6), EVEN, horizon=10, terminal=rare(7)),
+}
+BINDING: dict[str, Callable[[], fs.Policy]] = {
+    "support": lambda: fs.synthesize(rare(5), EVEN, horizon=10),
+    "start": lambda: fs.synthesize(
+        rare(6), EVEN, horizon=10, start=fs.Counts({"a": (2, 1), "b": (0, 0)})
+    ),
+    "groups": lambda: fs.synthesize(rare(4), THREE, horizon=8),
+    "long": lambda: fs.synthesize(rare(50), EVEN, horizon=1000, method="long"),
+    "stronger end": lambda: fs.synthesize(rare(6), EVEN, horizon=10, terminal=rare(5)),
+}
+
+
+@pytest.mark.parametrize("case", VACUOUS)
+def test_a_policy_that_never_binds_is_called_vacuous(case: str) -> None:
+    with pytest.warns(fs.VacuousWarning, match="can never bind in .* promises nothing"):
+        policy = VACUOUS[case]()
+    assert not policy.can_bind
+    assert "vacuous: it can never bind" in str(policy)
+    found = fs.verify(policy)
+    assert found.holds
+    assert (found.verdict, bool(found), found.can_bind) == ("vacuous", False, False)
+    assert "vacuous: it can never bind" in str(found)
+    assert "guarantee holds" not in str(found)
+
+
+@pytest.mark.parametrize("case", BINDING)
+def test_a_policy_that_may_bind_is_made_without_a_warning(case: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy = BINDING[case]()
+    assert policy.can_bind
+    assert "vacuous" not in str(policy)
+    assert fs.verify(policy)
+
+
+def test_part_of_a_window_that_cannot_bind_is_no_reason_to_warn() -> None:
+    """Endgames and periods are planned from counters that may leave nothing to bind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shield = fs.Shield(BINDING["long"]())
+        shield.decide_many(["a"] * 1000, proposed=[True] * 1000)
+        periods = PerpetualShield(rare(30), EVEN, period=4)
+        dynamic = DynamicShield(rare(30), EVEN, period=4)
+        for i in range(12):
+            periods.decide("ab"[i % 2], proposed=True)
+            dynamic.decide("ab"[i % 2], proposed=True)
+    assert shield.remaining == 0
+
+
+@given(specs(horizons=(1, 6), max_levels=1))
+def test_a_vacuous_specification_is_never_said_to_hold(spec: Spec) -> None:
+    policy = spec.feasible_policy()
+    found = fs.verify(policy)
+    binds = can_bind(spec.prop, spec.start, {*spec.checkpoints, spec.horizon})
+    assert policy.can_bind == found.can_bind == bool(found) == binds
+    assert ("guarantee holds" in str(found)) == binds
+
+
+# Periods --------------------------------------------------------------------------------------
+
+NEVER: dict[str, Callable[[], PeriodicPolicy]] = {
+    "exact": lambda: ExactPeriodic(rare(5), EVEN, 4, periods=2),
+    "static-fair": lambda: StaticFair(rare(3), EVEN, 4),
+    "static-bounded": lambda: StaticBounded(fs.DemographicParity("0.2"), EVEN, 8),
+    "dynamic": lambda: Dynamic(fs.DemographicParity(1), EVEN, 4),
+    "perpetual": lambda: Perpetual(fs.DemographicParity(1), EVEN, 4),
+}
+EVENTUALLY: dict[str, Callable[[], PeriodicPolicy]] = {
+    "exact": lambda: ExactPeriodic(rare(4), EVEN, 4, periods=2),
+    "static-fair": lambda: StaticFair(rare(2), EVEN, 4),
+    "static-bounded": lambda: StaticBounded(fs.DemographicParity("0.2"), EVEN, 10),
+    "dynamic": lambda: Dynamic(rare(1000), EVEN, 4),
+    "perpetual": lambda: Perpetual(rare(1000), EVEN, 4),
+}
+
+
+@pytest.mark.parametrize("kind", NEVER)
+def test_periods_that_never_bind_are_called_vacuous(kind: str) -> None:
+    policy = NEVER[kind]()
+    assert not policy.can_bind
+    assert "vacuous: it can never bind" in str(policy)
+    with pytest.warns(fs.VacuousWarning, match="can never bind"):
+        policy.outlook()
+
+
+@pytest.mark.parametrize("kind", EVENTUALLY)
+def test_counters_that_grow_for_ever_bind_eventually(kind: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy = EVENTUALLY[kind]()
+        policy.outlook()
+    assert policy.can_bind
+    assert "vacuous" not in str(policy)
+
+
+def test_certificates_count_where_nothing_binds_yet() -> None:
+    found = verify_periodic(EVENTUALLY["perpetual"]())
+    assert (found.verdict, found.exhaustive) == ("kept", False)
+    assert "covered by theorem (perpetual shields are always fair)" in str(found)
+
+
+def test_periods_in_which_nothing_can_bind_show_nothing() -> None:
+    found = verify_periodic(EVENTUALLY["dynamic"](), periods=2)
+    assert (found.verdict, found.holds) == ("vacuous", True)
+    assert "not in these periods" in str(found)
+    for kind in ("exact", "dynamic", "perpetual"):
+        assert verify_periodic(NEVER[kind]()).verdict == "vacuous"
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict", "words"),
+    [
+        (ExactPeriodic(rare(0), EVEN, 4, periods=2), ("kept", True, None), "all that can be"),
+        (
+            Perpetual(rare(0), EVEN, 4),
+            ("kept", False, "perpetual shields are always fair"),
+            "no violation in the first plan",
+        ),
+        (Dynamic(rare(0, "0.5"), EVEN, 4), ("kept", False, None), "nothing is shown about"),
+    ],
+    ids=lambda x: getattr(x, "kind", None),
+)
+def test_what_was_looked_at_and_what_rests_on_a_theorem(
+    policy: PeriodicPolicy, verdict: tuple[Any, ...], words: str
+) -> None:
+    found = verify_periodic(policy)
+    assert (found.verdict, found.exhaustive, found.rests_on) == verdict
+    assert words in found.result
+    told = found.to_dict()
+    assert (told["verdict"], told["exhaustive"], told["rests_on"]) == verdict
