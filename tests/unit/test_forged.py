@@ -208,11 +208,18 @@ def test_what_was_verified_is_told() -> None:
         assert words in str(found)
     assert found.to_dict()["claim"] == {
         "property": str(PARITY), "asked": None, "terminal": None, "due": [5, 10], "further": 0,
+        "risk": 0.0,
         "start": [["a", 4, 2], ["b", 6, 3]], "periodic": None, "periods": None,
     }  # fmt: skip
     planned = fs.synthesize(PARITY, EVEN, horizon=6, further=6, terminal=fs.Sustained(PARITY))
     told = str(fs.verify(planned))
     assert "after 6 decisions (and 6 more are planned)" in told
+    assert "certificate" not in told  # it is due at the end of the plan, which is not looked at
+    ended = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.Sustained(PARITY))
+    assert "at the end" in str(fs.verify(ended))
+    start = fs.Counts({"a": (5, 5), "b": (5, 0)})
+    effort = fs.synthesize(PARITY, EVEN, horizon=4, start=start, best_effort=True)
+    assert "said to be violated with probability" in str(fs.verify(effort))
 
 
 def test_other_people_cannot_be_judged() -> None:

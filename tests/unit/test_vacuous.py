@@ -139,7 +139,7 @@ def test_counters_that_grow_for_ever_bind_eventually(kind: str) -> None:
 def test_certificates_count_where_nothing_binds_yet() -> None:
     found = verify_periodic(EVENTUALLY["perpetual"]())
     assert (found.verdict, found.exhaustive) == ("kept", False)
-    assert "covered by theorem (perpetual shields are always fair)" in str(found)
+    assert "later periods rest on a theorem (perpetual shields are always fair)" in str(found)
 
 
 def test_periods_in_which_nothing_can_bind_show_nothing() -> None:

@@ -36,13 +36,15 @@ class Claim:
     start
         The counters before the first decision, which the property counts in.
     terminal
-        What must hold at the end as well.
+        What must hold after the last decision as well.
     further
         Decisions planned beyond the last one; nothing is shown about them.
     asked
         What the caller said must hold, if anything; then it must besides all that.
     kind, periods
         Of a periodic policy: which kind, and how many periods there are, if there is a last one.
+    risk
+        The probability of a violation that a best effort admits; it is not verified.
     """
 
     prop: Property
@@ -53,6 +55,7 @@ class Claim:
     asked: Property | None = None
     kind: str | None = None
     periods: int | None = None
+    risk: float = 0.0
 
     @property
     def judged(self) -> Property:
@@ -78,6 +81,7 @@ class Claim:
             "terminal": None if self.terminal is None else str(self.terminal),
             "due": list(self.due),
             "further": self.further,
+            "risk": self.risk,
             "start": plain_counts(self.start),
             "periodic": self.kind,
             "periods": self.periods,
@@ -90,6 +94,8 @@ class Claim:
         parts = [f"{said} {self._when()}", self._groups(), f"from {self._start()}"]
         if self.terminal is not None:
             parts.insert(1, f"at the end {self.terminal}")
+        if self.risk:
+            parts.append(f"best effort (said to be violated with probability {self.risk:.3g})")
         return ", ".join(parts)
 
     def _when(self) -> str:
@@ -111,8 +117,11 @@ class Claim:
 def claim_of(policy: Policy, asked: Property | None) -> Claim:
     """What is to be shown of a policy for one window."""
     check_asked(asked, policy.prop, policy.groups)
-    terminal = None if policy.terminal == policy.prop else policy.terminal
-    return Claim(policy.prop, policy.due, policy.start, terminal, policy.further, asked)
+    _, *more = policy.required(policy.horizon)
+    return Claim(
+        policy.prop, policy.due, policy.start, more[0] if more else None, policy.further, asked,
+        risk=policy.risk,
+    )  # fmt: skip
 
 
 def check_asked(asked: Property | None, prop: Property, groups: Sequence[Any]) -> None:

@@ -104,10 +104,11 @@ class Verification:
             return f"vacuous: it can {never} bind, so nothing is shown ({self._explored})"
         if self.exhaustive:
             return f"guarantee holds: {self._looked}, all that can be reached"
-        rest = "nothing is shown about the rest"
-        if self.rests_on is not None:
-            rest = f"the rest was not looked at but is covered by theorem ({self.rests_on})"
-        return f"no violation in {self._explored}; {rest}"
+        periods = self.claim.kind is not None and self.windows is None
+        rest = "later periods" if periods else "all other windows"
+        theorem = f"{rest} rest on a theorem ({self.rests_on})"
+        nothing = f"nothing is shown about {rest}"
+        return f"no violation in {self._explored}; {nothing if self.rests_on is None else theorem}"
 
     @property
     def _looked(self) -> str:

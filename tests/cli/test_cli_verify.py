@@ -1,0 +1,108 @@
+"""``fairshield verify`` of what promises nothing, and of files that others made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairshield as fs
+
+EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+PARITY = ("--property", "demographic-parity", "--bound")
+WINDOW = ("--horizon", "10", "--groups", "a=0.5,b=0.5")
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    fs.synthesize(fs.DemographicParity("0.2"), EVEN, horizon=10).save(tmp_path / "loans.shield")
+    return tmp_path / "loans.shield"
+
+
+def test_a_policy_that_never_binds_is_said_to_be_vacuous(command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rare.shield"
+    made = command("synthesize", *PARITY, "0.1", "--min-support", "6", *WINDOW, "-o", path)
+    assert made.exit_code == 0
+    assert "Note: demographic parity ≤ 1/10 for groups of at least 6 can never bind" in made.stderr
+    assert ", vacuous" in made.stdout
+    assert "vacuous: the property can never bind" in command("inspect", path).stdout
+    assert json.loads(command("inspect", path, "--json").stdout)["can_bind"] is False
+    found = command("verify", path)
+    assert (found.exit_code, found.stderr) == (3, "")
+    assert "vacuous: it can never bind" in found.stdout
+    facts = json.loads(command("verify", path, "--json").stdout)
+    assert (facts["verdict"], facts["holds"], facts["can_bind"]) == ("vacuous", True, False)
+
+
+@pytest.mark.parametrize("kind", ["static-fair", "exact"])
+def test_periods_that_never_bind_are_said_to_be_vacuous(
+    command: Any, kind: str, tmp_path: Path
+) -> None:
+    path, more = tmp_path / "p.shield", ["--periods", "1"] if kind == "exact" else []
+    made = command(
+        "synthesize", *PARITY, "0.1", "--min-support", "6", "--periodic", kind, "--period", "10",
+        *more, "--groups", "a=0.5,b=0.5", "-o", path,
+    )  # fmt: skip
+    assert made.exit_code == 0
+    assert made.stderr.count("can never bind") == 1
+    assert "vacuous: the property can never bind" in command("inspect", path).stdout
+    assert command("verify", path, *(["--periods", "1"] if not more else [])).exit_code == 3
+
+
+def test_whoever_did_not_make_the_file_says_what_it_must_keep(command: Any, loans: Path) -> None:
+    assert command("verify", loans, *PARITY, "0.2", "--horizon", "10").exit_code == 0
+    found = command("verify", loans, *PARITY, "0.1")
+    assert found.exit_code == 1
+    assert "(the policy says demographic parity ≤ 1/5)" in found.stderr
+    facts = json.loads(command("verify", loans, *PARITY, "0.1", "--json").stdout)
+    assert facts["claim"]["asked"] == "demographic parity ≤ 1/10"
+    assert facts["counterexample"]["violated"] == "demographic parity ≤ 1/10"
+    support = command("verify", loans, *PARITY, "0.1", "--min-support", "6")
+    assert (support.exit_code, "vacuous" in support.stdout) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--horizon", "20"], "horizon 20 is not the policy's 10"),
+        (["--checkpoint", "5"], "checkpoints (5,) is not the policy's ()"),
+        (["--period", "10"], "period 10 is not the policy's none"),
+        (["--start", "a=1:0,b=0:0"], "start "),
+        (["--bound", "0.1"], "no property: say what must hold"),
+        (["--property", "equal-opportunity", "--bound", "0.1"], "counts other people"),
+    ],
+)
+def test_a_policy_for_something_else_is_refused(
+    command: Any, loans: Path, options: list[str], message: str
+) -> None:
+    result = command("verify", loans, *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_it_tells_what_was_looked_at(command: Any, loans: Path, tmp_path: Path) -> None:
+    facts = json.loads(command("verify", loans, "--json").stdout)
+    assert (facts["verdict"], facts["exhaustive"], facts["rests_on"]) == ("kept", True, None)
+    assert facts["claim"]["start"] == [["a", 0, 0], ["b", 0, 0]]
+    path = tmp_path / "long.shield"
+    fs.synthesize(fs.DemographicParity("0.1"), EVEN, horizon=1000, method="long").save(path)
+    found = command("verify", path)
+    assert found.exit_code == 0
+    assert "no violation in 72 hard windows" in found.stdout
+    assert "all other windows rest on a theorem" in found.stdout
+    facts = json.loads(command("verify", path, "--json").stdout)
+    assert (facts["exhaustive"], facts["windows"]) == (False, 72)
+    assert facts["rests_on"]
+
+
+def test_hard_windows_alone_show_nothing(command: Any, tmp_path: Path) -> None:
+    path, start = tmp_path / "long.shield", fs.Counts({"a": (10, 5), "b": (10, 5)})
+    parity = fs.DemographicParity("0.1")
+    fs.synthesize(parity, EVEN, horizon=1000, start=start, method="long").save(path)
+    # As everybody has been seen it comes to the same, which no theorem says.
+    found = command("verify", path, *PARITY, "0.1", "--undefined", "rate-0")
+    assert found.exit_code == 3
+    assert "nothing is shown about all other windows" in found.stdout
+    assert command("verify", path, *PARITY, "0.1").exit_code == 0
