@@ -195,6 +195,25 @@ def expected(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) 
     return _at_end(tables, n_a, k_a, n_b, k_b, left)
 
 
+@_jit
+def lasting_cost(tables: Tables) -> float:
+    """Expected cost of a decision far from both ends of a window.
+
+    By then chance has averaged out, and the rates of the proposals are brought to the bound.
+    """
+    totals = tables.totals
+    share_a, share_b = totals[0, 0] + totals[0, 1], totals[1, 0] + totals[1, 1]
+    rate_a, rate_b = totals[0, 1] / share_a, totals[1, 1] / share_b
+    total = 0.0
+    for side in range(len(tables.sides)):
+        to_a, to_b, limit, _, _ = tables.sides[side]
+        unit = max(abs(to_a) / share_a, abs(to_b) / share_b)
+        size_a, size_b = abs(to_a) / share_a / unit, abs(to_b) / share_b / unit
+        excess = (to_a * rate_a + to_b * rate_b - limit) / unit
+        total += hindsight(tables, side, 1.0, excess, 0.0, size_a, size_b)[1]
+    return total
+
+
 @_inline
 def _at_end(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
     """Expected cost of being fair after the decisions left."""

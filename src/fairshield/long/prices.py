@@ -68,6 +68,10 @@ _STEEP = 5.0
 """Each unit above the bound at the end, by the dearest unit that somebody corrects."""
 OPENING = 60
 """People whose decisions are worked out one by one, where the bound holds at every moment."""
+_NEGLIGIBLE = 1e-15
+"""Of the likeliest requests: even in the longest window no more than a few come of such a kind."""
+_LARGEST = float(np.finfo(np.float32).max) / 2**20
+"""Values above it, of costs above 1e25, are not told apart; room to go on straight from them."""
 _DEPTH = 60.0
 """Excess below which a bound that must hold at every moment is out of sight."""
 
@@ -106,8 +110,11 @@ def planned_side(
 def few_levels(weights: Floats, costs: Floats) -> tuple[Floats, Floats]:
     """Chances and costs by group and proposal, cheapest first, in at most ``MOST_LEVELS``.
 
-    Neighbours are put together, so many that all are about equally likely.
+    Neighbours are put together, so many that all are about equally likely.  Those who all but
+    never count, whose costs are out of all proportion, pass as costing what the dearest others do.
     """
+    counts = weights > _NEGLIGIBLE * weights.max()
+    costs = np.minimum(costs, costs[counts].max())
     if costs.shape[2] <= MOST_LEVELS:
         return weights, costs
     chances, prices = np.empty((2, 2, MOST_LEVELS)), np.empty((2, 2, MOST_LEVELS))
@@ -205,7 +212,7 @@ def _climb(plan: _Plan, out: NDArray[np.float32]) -> float:
     # A ladder goes on straight, so its last two points say what lies beyond them.
     more = np.arange(1, out.shape[1] - kept + 1)
     for rung in out:
-        rung[:kept] = values[:points:_KEPT]
+        rung[:kept] = np.minimum(values[:points:_KEPT], _LARGEST)
         rung[kept:] = rung[kept - 1] + more * (rung[kept - 1] - rung[kept - 2])
         step_back(plan.walk, values, spare, points)
         values, spare = spare, values
@@ -218,9 +225,11 @@ def _walk(side: Side, weights: Floats, costs: Floats, *, drift: bool) -> Walk:
     idle = 1.0 - float(totals.sum())
     if idle < 1e-9:
         idle = 0.0
-    mean = float((sizes * (totals[:, 1] - rates * totals.sum(axis=1))).sum()) if drift else 0.0
-    # What does not count does not bring the end nearer either.
-    mean /= 1.0 - idle
+    mean = 0.0
+    if drift and idle < 1.0:
+        mean = float((sizes * (totals[:, 1] - rates * totals.sum(axis=1))).sum())
+        # What does not count does not bring the end nearer either.
+        mean /= 1.0 - idle
     keep = np.stack([sizes * (y - rates) - mean for y in (0.0, 1.0)], axis=1)
     pays = np.stack([sizes < 0, sizes > 0], axis=1)
     flip = keep - np.abs(sizes)[:, None]

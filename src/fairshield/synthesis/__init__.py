@@ -229,7 +229,7 @@ def make_policy(
 
         return make_long_policy(
             prop, inputs, horizon, start, points, terminal,
-            endgame=endgame, best_effort=best_effort, reason=reason,
+            endgame=endgame, best_effort=best_effort, reason=reason, progress=progress,
         )  # fmt: skip
     if endgame is not None and method == "exact":
         raise InvalidValueError(
