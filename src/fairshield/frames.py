@@ -199,14 +199,16 @@ def audit_frame(
     proposed: str | None = None,
     cost: str | None = None,
     outcome: str = "outcome",
+    date: str = "date",
     order_by: Columns | None = None,
     **options: Any,
 ) -> AuditReport:
     """:func:`fairshield.audit` of the decisions in a frame; lines are rows, counted from 1.
 
-    Given a policy, every request is decided again.  Columns ``proposed``, ``cost`` and ``outcome``
-    are read if they are there, and must be if they have other names; without proposals nobody
-    counts as overruled.  ``options`` are those of :func:`fairshield.audit`.
+    Given a policy, every request is decided again.  Columns ``proposed``, ``cost``, ``outcome``
+    and ``date`` are read if they are there, and must be if they have other names; without
+    proposals nobody counts as overruled.  ``options`` are those of :func:`fairshield.audit`, with
+    ``by="quarter"`` for one.
 
     Examples
     --------
@@ -233,6 +235,8 @@ def audit_frame(
         columns["cost"] = _numbers(_column(opened, cost, "cost")).tolist()
     if outcome in opened.columns or outcome != "outcome":
         columns["outcome"] = _awaited(_column(opened, outcome, "outcome"))
+    if date in opened.columns or date != "date" or options.get("by") is not None:
+        columns["date"] = _column(opened, date, "date").to_list()
     order = _order(opened, order_by)
     rows = range(len(opened)) if order is None else order.tolist()
     records = (Record(i + 1, {name: values[i] for name, values in columns.items()}) for i in rows)

@@ -190,7 +190,7 @@ def test_who_is_first_must_be_said_where_it_matters(command: Any) -> None:
     log = '{"group": "b", "accepted": 1}\n{"group": "a", "accepted": 0}\n'
     result = command("monitor", "-", *impact, stdin=log)
     assert result.exit_code == 2
-    assert "--names FIRST,SECOND" in result.stderr
+    assert "--names first,second" in result.stderr
     for names in ("a,b", "b,a"):
         options = (*impact, "--names", names)
         found = {command(name, "-", *options, stdin=log).exit_code for name in ("audit", "monitor")}

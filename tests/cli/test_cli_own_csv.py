@@ -179,3 +179,74 @@ def test_scores_that_are_no_probabilities_need_a_threshold(
         assert done.exit_code == 2
         assert "line 2: the score 640 lies outside 0 to 1" in done.stderr
         assert "say from which score on with --threshold" in done.stderr
+
+
+# By calendar --------------------------------------------------------------------------------
+
+DATED = """Geschlecht;Bescheid;am
+f;ja;30.06.2025
+m;nein;01.04.2025
+f;nein;02.07.2025
+m;nein;30.09.2025
+f;ja;15.05.2025
+"""
+BY = ["--column", "group=Geschlecht", "--column", "accepted=Bescheid", "--column", "date=am",
+      "--yes-word", "ja", "--no-word", "nein", "--property", "demographic-parity",
+      "--bound", "0.1"]  # fmt: skip
+WRITTEN = ["--by", "quarter", "--date-format", "%d.%m.%Y"]
+
+
+def test_every_quarter_is_judged(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text(DATED)
+    done = command("audit", "log.csv", *BY, *WRITTEN)
+    assert done.exit_code == 1
+    assert "did not hold in 1 of 2 quarters" in done.stdout
+    assert [line.split()[:2] for line in done.stdout.splitlines() if "2025 Q" in line] == [
+        ["2025", "Q2"],  # among the violations
+        ["2025", "Q2"],
+        ["2025", "Q3"],
+    ]
+    windows = json.loads(command("audit", "log.csv", *BY, *WRITTEN, "--json").stdout)["windows"]
+    assert [(w["name"], w["first_date"], w["last_date"]) for w in windows] == [
+        ("2025 Q2", "2025-04-01", "2025-06-30"),
+        ("2025 Q3", "2025-07-02", "2025-09-30"),
+    ]
+
+
+def test_the_page_names_quarters_and_dates(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text(DATED)
+    command("audit", "log.csv", *BY, *WRITTEN, "--html", "page.html")
+    page = (folder / "page.html").read_text("utf-8")
+    assert "did not hold in 1 of 2 windows: 2025 Q2." in page
+    assert "at the end of every calendar quarter" in page
+    for words in ("<td>2025-04-01 to 2025-06-30</td>", "--by quarter --date-format %d.%m.%Y"):
+        assert words in page
+    command(
+        "audit", "log.csv", *BY, "--date-format", "%d.%m.%Y", "--horizon", "3", "--html", "p.html"
+    )
+    assert "<td>2025-04-01 to 2025-07-02</td>" in (folder / "p.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--by", "quarter"], "with --date-format %d.%m.%Y"),
+        ([*WRITTEN, "--horizon", "5"], "--by quarter makes a window of each quarter, --horizon 5"),
+        ([*WRITTEN, "--timezone", "Middle Earth"], "unknown time zone 'Middle Earth'"),
+        ([*WRITTEN, "--policy", "plain.shield"], "check the property alone, without --policy"),
+    ],
+)
+def test_mistakes_in_dates_name_the_option(
+    command: Any, folder: Path, plain: Path, options: list[str], said: str
+) -> None:
+    (folder / "log.csv").write_text(DATED.replace("f;", "a;").replace("m;", "b;"))
+    (folder / "plain.shield").write_bytes(plain.read_bytes())
+    done = command("audit", "log.csv", *BY, *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_no_date_names_the_column_to_give(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text(DATED)
+    asked = [*BY[:4], *BY[6:]]
+    assert "--column date=COLUMN" in command("audit", "log.csv", *asked, *WRITTEN).stderr

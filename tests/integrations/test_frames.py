@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from datetime import date, datetime, time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -557,3 +558,21 @@ fs.shield_frame(pl.DataFrame({"group": ["a", "b"], "proposed": [True, False]}), 
 assert not {"pandas", "pyarrow"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_frame_is_audited_by_quarter(kind: str) -> None:
+    module = pytest.importorskip(kind)
+    days = [date(2025, 7, 2), date(2025, 4, 1), date(2025, 6, 30), date(2025, 9, 30)]
+    rows = {"group": list("abab"), "accepted": [1, 0, 1, 0]}
+    for when in (
+        days,
+        [day.isoformat() for day in days],
+        [datetime.combine(day, time(8)) for day in days],
+    ):
+        frame = module.DataFrame(rows | {"on": when})
+        report = fs.audit_frame(frame, fs.DemographicParity("0.1"), by="quarter", date="on")
+        assert [window.name for window in report.windows] == ["2025 Q2", "2025 Q3"]
+        assert report.windows[0].first_date == "2025-04-01"
+    with pytest.raises(fs.InvalidValueError, match=r"no column 'date'.*date="):
+        fs.audit_frame(frame, fs.DemographicParity("0.1"), by="quarter")

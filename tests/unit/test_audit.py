@@ -265,7 +265,7 @@ GOOD = {"group": "a", "proposed": True, "cost": 1.0, "accepted": True, "outcome"
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"accepted": None}, "line 2: no 'accepted'"),
+        ({"accepted": None}, "line 2: 'accepted' is empty"),
         ({"accepted": "maybe"}, "line 2: accepted: expected 1/0"),
         ({"group": None}, "line 2: the group is empty"),
         ({"group": "c"}, "line 2: unknown group 'c', expected 'a' or 'b'"),

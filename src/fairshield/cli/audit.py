@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -26,6 +26,7 @@ from fairshield.cli.options import (
 from fairshield.cli.output import INCONCLUSIVE, print_json
 from fairshield.cli.own import imports_of
 from fairshield.cli.reading import given_reading, reading_argument
+from fairshield.dates import By
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
 from fairshield.reading import Reading
@@ -36,6 +37,8 @@ from fairshield.runtime.report import AuditReport
     epilog=examples(
         "fairshield audit decisions.jsonl --policy loans.shield",
         "fairshield audit decisions.csv --property disparate-impact --bound 0.8 --horizon 100",
+        "fairshield audit decisions.csv --property demographic-parity --bound 0.1 --by quarter \\",
+        "    --column date=decided_on",
         "fairshield audit decisions.csv --policy loans.shield --html audit.html",
         "fairshield audit --db shield.db",
     )
@@ -62,6 +65,21 @@ from fairshield.runtime.report import AuditReport
 @property_options
 @horizon_option
 @period_option
+@click.option(
+    "--by",
+    type=click.Choice(get_args(By)),
+    help="Instead of --horizon: every calendar period is a window, by the field date.",
+)
+@click.option(
+    "--date-format",
+    metavar="FORMAT",
+    help="How dates are written, as in %d.%m.%Y.  [default: ISO, 2025-12-31]",
+)
+@click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="Where timestamps with an offset are dated, as in Europe/Vienna.  [default: as written]",
+)
 @start_option
 @checkpoint_option
 @click.option(
@@ -99,11 +117,12 @@ def audit(
 
     Every window of it; exit 1 if the property was violated, or, with --policy, if a decision is
     not the policy's; exit 3 if nothing can be said, because no window was bound, nothing had to
-    hold yet, or there are no decisions. LOG (- for standard input) has the fields group, accepted
-    and, if the property counts by outcome, outcome; proposed and cost tell who was overruled. It
-    is checked against the policy that made it, or against any property; without a horizon the log
-    is one window. In windows counters begin again; with --period, and for a periodic policy, they
-    go on. A log that a service has exported is read as it is.
+    hold yet, there are no decisions, or the outcomes in the log cannot tell. LOG (- for standard
+    input) has the fields group, accepted and, if the property counts by outcome, outcome; proposed
+    and cost tell who was overruled. It is checked against the policy that made it, or against any
+    property; without a horizon the log is one window. In windows counters begin again; with
+    --period, and for a periodic policy, they go on. With --by, every month, quarter or year is a
+    window, in whatever order the log is. A log that a service has exported is read as it is.
 
     With --html the findings are also written as one page that needs nothing else: the guarantee
     and its conditions, bias over time, costs, and every overruled decision with its reason. The

@@ -48,6 +48,8 @@ class Found(NamedTuple):
     @property
     def noun(self) -> str:
         """What the log is made of."""
+        if "by" in self.task.chosen:
+            return str(self.task.chosen["by"])
         return "window" if self.shield is None and "period" not in self.task.chosen else "period"
 
     @property
@@ -82,6 +84,7 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
             shield=shield,
             watch=keeper,
             unseen=task.unseen,
+            **{key: chosen[key] for key in ("by", "date_format", "timezone") if key in chosen},
         )
     return Found(task, report, prop, loaded, shield, start, trace, keeper)
 

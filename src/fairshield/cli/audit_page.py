@@ -68,6 +68,7 @@ def write_page(found: Found, target: Path) -> dict[str, Any]:
         checkpoints=chosen.get("checkpoints", ()),
         horizon=chosen.get("horizon"),
         period=chosen.get("period"),
+        by=chosen.get("by"),
         command=_command(task, target),
         date=task.date,
     )

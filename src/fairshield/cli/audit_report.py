@@ -42,8 +42,8 @@ def print_report(found: Found) -> None:
         _print_violations(report, noun)
     if report.widest is not None:
         _print_pairs(found, report.widest)
-    if noun == "period" and complete:
-        _print_periods(report, complete)
+    if (noun == "period" or "by" in found.task.chosen) and complete:
+        _print_ends(report, noun)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
 
@@ -147,12 +147,13 @@ def _widest(report: AuditReport, noun: str) -> str:
     window = report.widest
     if window is None:
         return f"no {noun} has ended"
-    return f"{_name(noun, report.windows.index(window))}: {window.finding}"
+    return f"{_name(report, noun, report.windows.index(window))}: {window.finding}"
 
 
-def _name(noun: str, number: int) -> str:
-    """A window by its number, which counts from 0, or a period, which counts from 1."""
-    return f"{noun} {number + 1 if noun == 'period' else number:,}"
+def _name(report: AuditReport, noun: str, number: int) -> str:
+    """A window: a calendar period by its name, others by a number, a period's from 1."""
+    label = report.label(number, 1 if noun == "period" else 0)
+    return label if report.named else f"{noun} {label}"
 
 
 def _derived_again(found: Found) -> list[tuple[str, str]]:
@@ -172,7 +173,7 @@ def _print_violations(report: AuditReport, noun: str) -> None:
     click.echo("\nViolations")
     rows = [
         [
-            _name(noun, violation.window),
+            _name(report, noun, violation.window),
             f"{violation.line:,}",
             f"{violation.decided:,}",
             violation.finding.shown,
@@ -218,7 +219,7 @@ def _print_pairs(found: Found, window: Window) -> None:
         return
     pairs = found.prop.findings(window.counts)
     place = found.report.windows.index(window)
-    click.echo(f"\nWidest pairs at the end of {_name(found.noun, place)}")
+    click.echo(f"\nWidest pairs at the end of {_name(found.report, found.noun, place)}")
     rows = [
         [*_pair_row(window.counts, finding), _SAID[finding.verdict]] for finding in pairs[:_PAIRS]
     ]
@@ -232,24 +233,24 @@ def _pair_row(counts: Counts, finding: Finding) -> list[str]:
     return [*_counters(counts, finding), finding.shown]
 
 
-def _print_periods(report: AuditReport, complete: list[Window]) -> None:
-    """Counters since the beginning of the run at the last period ends."""
-    click.echo("\nAt the end of each period")
-    first = max(len(complete) - _SHOWN, 0)
+def _print_ends(report: AuditReport, noun: str) -> None:
+    """Counters at the last ends: of periods, since the beginning of the run."""
+    click.echo(f"\nAt the end of each {noun}")
+    complete = [(i, window) for i, window in enumerate(report.windows) if window.complete]
     rows = [
         [
-            f"period {first + i}",
+            _name(report, noun, i),
             f"{window.last_line:,}",
             window.finding.shown,
             *_counters(window.counts, window.finding),
             _SAID[window.finding.verdict],
         ]
-        for i, window in enumerate(complete[first:], 1)
+        for i, window in complete[-_SHOWN:]
     ]
-    measure, names = complete[0].finding.measure, _counter_names(complete[0].counts)
-    print_table(["", "line", measure, *names, ""], rows)
-    if first:
-        click.echo(f"... and {first:,} earlier (--json lists all)")
+    first = complete[0][1]
+    print_table(["", "line", first.finding.measure, *_counter_names(first.counts), ""], rows)
+    if len(complete) > _SHOWN:
+        click.echo(f"... and {len(complete) - _SHOWN:,} earlier (--json lists all)")
 
 
 def _print_positions(report: AuditReport) -> None:

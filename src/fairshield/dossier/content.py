@@ -113,6 +113,8 @@ class Dossier:
         ``(windows,)``: paid.
     log, policy_file, command, date
         Where all of this comes from, and how to make it again.
+    by
+        The calendar period that is a window, ``"quarter"`` for one; else ``None``.
     """
 
     prop: Property
@@ -136,6 +138,21 @@ class Dossier:
     policy_file: Source | None
     command: str
     date: str
+    by: str | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the first window: windows count from 0, periods from 1."""
+        return 1 if self.noun == "period" else 0
+
+    def label(self, window: int) -> str:
+        """What a window is called."""
+        return self.report.label(window, self.first)
+
+    @property
+    def dated(self) -> bool:
+        """Whether the days of some window are known."""
+        return any(window.first_date is not None for window in self.report.windows)
 
     @property
     def complete(self) -> list[int]:
@@ -222,6 +239,7 @@ def collect(
     period: int | None = None,
     command: str = "",
     date: str = "",
+    by: str | None = None,
 ) -> Dossier:
     """The dossier of an audit that ``keeper`` has watched; arguments are those of the audit."""
     groups = tuple(report.overruled_by_group)
@@ -258,6 +276,7 @@ def collect(
         policy_file=policy_file,
         command=command,
         date=date,
+        by=by,
     )
 
 

@@ -77,7 +77,6 @@ def _rendered(dossier: Dossier) -> str:
         colours=charts.COLOURS,
         told=dossier.report.told or not dossier.report.decisions,
         names=words.listed(dossier.groups),
-        first=_first(dossier),
     )  # fmt: skip
 
 
@@ -151,11 +150,16 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
     if not report.decisions:
         return "plain", "Nothing to check", "The log has no decisions."
     if not report.holds:
-        named = ", ".join(f"{i + _first(dossier):,}" for i in unfair[:_NAMED])
+        named = ", ".join(map(dossier.label, unfair[:_NAMED]))
+        which = "" if dossier.by else f"number{_s(len(unfair))} "
         more = f" and {len(unfair) - _NAMED:,} more" if len(unfair) > _NAMED else ""
         return "bad", "Violated", (
             f"{report.prop} did not hold in {len(unfair):,} of {judged:,} {noun}{_s(judged)}: "
-            f"number{_s(len(unfair))} {named}{more}.{some_exempt}"
+            f"{which}{named}{more}.{some_exempt}"
+        )  # fmt: skip
+    if report.doubt is not None:
+        return "care", "Inconclusive", (
+            f"{report.prop} cannot be checked with the outcomes at hand: {report.doubt}."
         )  # fmt: skip
     if not complete:
         return "plain", "Not finished", _unfinished(dossier)
@@ -192,22 +196,17 @@ def _unfinished(dossier: Dossier) -> str:
     return f"{report.prop} {how}; no {noun} has ended."
 
 
-def _first(dossier: Dossier) -> int:
-    """What the first window is called: windows count from 0, periods from 1."""
-    return 1 if dossier.noun == "period" else 0
-
-
 def _widest(dossier: Dossier) -> str:
     """The widest pair at the end of any window, in a sentence; empty if none has ended."""
     window = dossier.report.widest
     if window is None:
         return ""
-    place = f" of {dossier.noun} {_place(dossier, window):,}" if len(dossier.complete) > 1 else ""
+    place = f" of {dossier.noun} {_place(dossier, window)}" if len(dossier.complete) > 1 else ""
     return f"At the end{place}: {window.finding}."
 
 
-def _place(dossier: Dossier, window: Window) -> int:
-    return dossier.report.windows.index(window) + _first(dossier)
+def _place(dossier: Dossier, window: Window) -> str:
+    return dossier.label(dossier.report.windows.index(window))
 
 
 def _pairs(dossier: Dossier) -> dict[str, Any] | None:
@@ -238,7 +237,7 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
         by_window, by_position = (n.sum(axis=1, keepdims=True) for n in (by_window, by_position))
         names = ("all groups together",)
     return {
-        f"By {dossier.noun}": charts.bar_chart(by_window, names, dossier.noun, _first(dossier)),
+        f"By {dossier.noun}": charts.bar_chart(by_window, names, dossier.noun, dossier.first),
         f"By position in the {dossier.noun}": charts.bar_chart(by_position, names, "position", 1),
     }
 

@@ -7,10 +7,12 @@ in integers whenever it had to hold, and, given the policy, decides every reques
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
+from fairshield.dates import By, Calendar
 from fairshield.errors import (
     InvalidValueError,
     UnknownGroupError,
@@ -25,7 +27,7 @@ from fairshield.records import Record
 from fairshield.runtime.report import Audited, AuditReport, Difference, Violation, Window
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
-from fairshield.runtime.terms import Decider, PeriodicDecider, check_points
+from fairshield.runtime.terms import Decider, PeriodicDecider, check_by, check_points
 from fairshield.spec import Property, Verdict, worst
 
 
@@ -42,6 +44,9 @@ def audit(
     shield: PeriodicDecider | None = None,
     watch: Callable[[Audited], None] | None = None,
     unseen: Unseen | str = "refuse",
+    by: By | None = None,
+    date_format: str | None = None,
+    timezone: str | None = None,
 ) -> AuditReport:
     """Whether ``prop`` held at the end of every window of a log, and at every checkpoint.
 
@@ -81,6 +86,13 @@ def audit(
     unseen
         What happened to people of other groups, see :class:`~fairshield.Unseen`: those that were
         followed are not counted, and reported.
+    by
+        Instead of ``horizon``: every calendar month, quarter or year of the log is a window, in
+        which counters begin again at ``start``.  Records need a ``date``; they may come in any
+        order, in which they are then counted within their window.  Not for policies, which decide
+        windows of a number of decisions.
+    date_format, timezone
+        How dates are written, and where, see :class:`fairshield.dates.Calendar`.
 
     Raises
     ------
@@ -106,6 +118,10 @@ def audit(
         start = agreed("start", start, policy.start)
         points = tuple(sorted(set(checkpoints))) or None
         checkpoints = agreed("checkpoints", points, policy.due[:-1])
+    calendar = Calendar(by, date_format, timezone)
+    if by is not None:
+        check_by(by, horizon, period, policy or shield)
+        records = calendar.in_order(records)
     if groups is None:
         records = list(records)
         groups = _groups_of(start, records, Unseen.of(unseen))
@@ -118,9 +134,9 @@ def audit(
     check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
-    auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield, watch)
-    for record, is_last in _marking_last(auditor.counted(records, others)):
-        auditor.add(record, is_last)
+    auditor = _Auditor(prop, start, horizon, period, checkpoints, policy, shield, watch, calendar)
+    for record, following in _with_next(auditor.counted(records, others)):
+        auditor.add(record, following)
     return auditor.report()
 
 
@@ -148,7 +164,9 @@ class _Auditor:
         policy: Policy | None,
         shield: PeriodicDecider | None,
         watch: Callable[[Audited], None] | None,
+        calendar: Calendar,
     ) -> None:
+        self.calendar = calendar
         self.prop, self.start, self.policy, self.watch = prop, start, policy, watch
         self.decider: Decider | None = shield
         self.horizon, self.goes_on = horizon if period is None else period, period is not None
@@ -171,6 +189,7 @@ class _Auditor:
     def _open_window(self) -> None:
         self.decided, self.first_line = 0, 0
         self.verdicts: set[Verdict] = set()
+        self.days: list[date] | None = []
         if not self.goes_on or not self.windows:
             self.seen = {group: count.seen for group, count in self.start.items()}
             self.accepted = {group: count.accepted for group, count in self.start.items()}
@@ -201,8 +220,9 @@ class _Auditor:
                     else record._replace(fields=record.fields | {"group": name})
                 )
 
-    def add(self, record: Record, is_last: bool) -> None:
+    def add(self, record: Record, following: Record | None) -> None:
         """Count one decision, and ask the property if it had to hold after it."""
+        is_last = following is None
         entry = self._entry(record, is_last)
         self.told += not (record.missing("proposed") and record.missing("overruled"))
         derived = self._derive_again(record, entry)
@@ -219,11 +239,29 @@ class _Auditor:
                 )
             )  # fmt: skip
         pending = self.labelled and entry.outcome is None
-        at_end = is_last if self.horizon is None else self.decided == self.horizon
+        self._note_day(record)
+        at_end = self._ends(record, following)
         if not pending and (at_end or self.decided in self.points):
             self._check(entry.line)
         if at_end or is_last:
-            self._close_window(entry.line, complete=at_end and not pending)
+            name = None if self.calendar.by is None else self.calendar.period(record)
+            self._close_window(entry.line, complete=at_end and not pending, name=name)
+
+    def _ends(self, record: Record, following: Record | None) -> bool:
+        """Whether the window is over after this record."""
+        if self.horizon is not None:
+            return self.decided == self.horizon
+        if following is None or self.calendar.by is None:
+            return following is None
+        return self.calendar.period(record) != self.calendar.period(following)
+
+    def _note_day(self, record: Record) -> None:
+        """The first and the last day of the window, unless a record has none."""
+        day = self.calendar.day(record)
+        if day is None or self.days is None:
+            self.days = None
+        else:
+            self.days = [min([day, *self.days[:1]]), max([day, *self.days[1:]])]
 
     def _entry(self, record: Record, is_last: bool) -> _Entry:
         group, accepted = record.group(), record.flag("accepted")
@@ -296,8 +334,9 @@ class _Auditor:
                 Violation(len(self.windows), line, self.decided, counts, bias, finding)
             )
 
-    def _close_window(self, line: int, *, complete: bool) -> None:
+    def _close_window(self, line: int, *, complete: bool, name: str | None) -> None:
         counts, verdicts = self.counts, self.verdicts
+        days = [None, None] if self.days is None else [day.isoformat() for day in self.days]
         self.windows.append(
             Window(
                 first_line=self.first_line,
@@ -309,6 +348,9 @@ class _Auditor:
                 complete=complete,
                 finding=self.prop.finding(counts),
                 verdict=worst(verdicts),
+                name=name,
+                first_date=days[0],
+                last_date=days[1],
             )
         )
         self._open_window()
@@ -351,10 +393,10 @@ def _overruled(record: Record, accepted: bool) -> bool:
     return overruled
 
 
-def _marking_last(records: Iterable[Record]) -> Iterator[tuple[Record, bool]]:
+def _with_next(records: Iterable[Record]) -> Iterator[tuple[Record, Record | None]]:
     for record, following in pairwise(chain(records, [None])):
         if record is not None:
-            yield record, following is None
+            yield record, following
 
 
 def _groups_of(

@@ -42,6 +42,8 @@ class Window:
     ``finding`` what was measured of the widest pair.  ``verdict`` is about all moments of the
     window at which the property had to hold: ``"unfair"`` if it failed at one of them, ``"fair"``
     if it bound at one, ``"exempt"`` if at none; ``None`` if there was no such moment yet.
+    ``name`` is that of its calendar period, if it is one; ``first_date`` and ``last_date`` are the
+    days of its decisions, if the log has them.
     """
 
     first_line: int
@@ -53,6 +55,9 @@ class Window:
     complete: bool
     finding: Finding
     verdict: Verdict | None
+    name: str | None = None
+    first_date: str | None = None
+    last_date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,16 @@ class AuditReport:
     def doubt(self) -> str | None:
         """Why the outcomes in the log cannot tell how people were treated; ``None``: they can."""
         return None if self.coverage is None else self.coverage.doubt
+
+    @property
+    def named(self) -> bool:
+        """Whether windows are calendar periods, which have names."""
+        return bool(self.windows) and self.windows[0].name is not None
+
+    def label(self, window: int, first: int = 0) -> str:
+        """What a window is called: its calendar period, or its number, counted from ``first``."""
+        known = self.windows[window].name if window < len(self.windows) else None
+        return f"{window + first:,}" if known is None else known
 
     @property
     def holds(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from fairshield.counts import Counts, Group, is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.dates import By
+from fairshield.errors import InvalidValueError, argument, called
 from fairshield.records import Flag
 from fairshield.runtime.step import Decision
 from fairshield.spec import Property
@@ -55,4 +56,19 @@ def check_points(horizon: int | None, period: int | None, checkpoints: tuple[int
             most = "" if horizon is None else f" to the horizon {horizon}"
             raise InvalidValueError(
                 f"checkpoints must be whole numbers from 1{most}, got {point!r}"
+            )
+
+
+def check_by(by: By, horizon: int | None, period: int | None, decider: object) -> None:
+    """Refuse what cuts a log elsewhere than a calendar does."""
+    if decider is not None:
+        raise InvalidValueError(
+            f"{argument('by', by)} parts the log by dates, and a policy decides windows of so many "
+            f"decisions in their order: check the property alone, without {called('policy')}"
+        )
+    for name, number in (("horizon", horizon), ("period", period)):
+        if number is not None:
+            raise InvalidValueError(
+                f"{argument('by', by)} makes a window of each {by}, {argument(name, number)} of "
+                "so many decisions: leave out one of the two"
             )
