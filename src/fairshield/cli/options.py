@@ -264,7 +264,7 @@ input_options = combined(
         "--threshold",
         metavar="NUMBER",
         type=float,
-        help="With scores: accept from here on.  [default: 0.5]",
+        help="With scores: accept from here on.  [default: 0.5, if all lie within 0 and 1]",
     ),
     click.option(
         "--cost",
