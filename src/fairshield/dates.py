@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
+from functools import lru_cache
 from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -94,13 +95,17 @@ class Calendar:
         return moment.date()
 
     def _parsed(self, value: Any) -> datetime:
-        text = value.strip() if isinstance(value, str) else ""
         try:
-            if self.format is None:
-                return datetime.fromisoformat(text)
-            return datetime.strptime(text, self.format)  # noqa: DTZ007  (as written)
+            return _moment(value if isinstance(value, str) else "", self.format)
         except ValueError:
             raise InvalidValueError(_not_a_date(value, self.format)) from None
+
+
+@lru_cache(maxsize=4096)  # many decisions are made on one day, and each is asked for some times
+def _moment(text: str, format: str | None) -> datetime:
+    if format is None:
+        return datetime.fromisoformat(text.strip())
+    return datetime.strptime(text.strip(), format)  # noqa: DTZ007  (as written)
 
 
 def _where() -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -160,9 +161,9 @@ class Reading:
             rows, decimal = read_records(lines, "jsonl"), decimal or "."
         if exported:
             rows = decisions_of(rows)
-        words = self._words()
+        readers = _readers(self._words(), decimal, is_csv)
         for record in renamed(rows, self.columns, keep=keep, optional=optional):
-            yield _translated(record, words, decimal, is_csv)
+            yield _translated(record, readers)
 
     def _words(self) -> dict[str, _Words]:
         """By field that has words of its own, what they mean."""
@@ -191,39 +192,42 @@ def _of_field(words: OwnWords, name: str) -> tuple[str, ...]:
     return tuple(tidy(str(word)).casefold() for word in found)
 
 
-def _translated(
-    record: Record, words: Mapping[str, _Words], decimal: str | None, is_csv: bool
-) -> Record:
+def _readers(
+    words: Mapping[str, _Words], decimal: str | None, is_csv: bool
+) -> dict[str, Callable[[Any], Any]]:
+    """By field, what makes our words of what is written there; those that have nothing to do go."""
+    found: dict[str, Callable[[Any], Any]] = dict.fromkeys(_TIDY, tidy) if is_csv else {}
+    return found | {
+        **{name: own.read for name, own in words.items()},
+        **dict.fromkeys(NUMBERS, partial(_number, decimal=decimal)),
+    }
+
+
+def _translated(record: Record, readers: Mapping[str, Callable[[Any], Any]]) -> Record:
     """The record with its fields in our words."""
     changed: dict[str, Any] = {}
-    for name in _TIDY:
-        value = record.fields.get(name)
-        if isinstance(value, str) and is_csv:
-            value = tidy(value)
-        if value in (None, ""):
-            pass
-        elif name in words:
-            value = _told(record, name, words[name].read, value)
-        elif name in NUMBERS and isinstance(value, str):
-            value = _told(record, name, lambda text: _number(text, decimal), value)
-        if value is not None and value != record.fields[name]:
+    for name, read in readers.items():
+        written = record.fields.get(name)
+        if written is None or written == "":
+            continue
+        try:
+            value = read(written)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"line {record.line}: {name}: {error}") from None
+        if value is not written and value != written:
             changed[name] = value
     return record._replace(fields=record.fields | changed) if changed else record
 
 
-def _told(record: Record, name: str, read: Any, value: Any) -> Any:
-    try:
-        return read(value)
-    except InvalidValueError as error:
-        raise InvalidValueError(f"line {record.line}: {name}: {error}") from None
-
-
-def _number(text: str, decimal: str | None) -> Any:
+def _number(written: Any, decimal: str | None) -> Any:
     """A number with a decimal comma as one; what programs can read is left as it is.
 
     >>> _number("0,35", None), _number("0.35", None), _number("1,000", ",")
     (0.35, '0.35', 1.0)
     """
+    if not isinstance(written, str):
+        return written
+    text = tidy(written)
     if decimal is None and _THOUSANDS.fullmatch(text):
         raise InvalidValueError(
             f"{text!r} may be thousands, or have three decimals: say what stands before decimals "

@@ -141,6 +141,9 @@ def renamed(
     >>> next(renamed(rows, columns)).fields["group"]
     'f × x'
     """
+    if not columns:
+        yield from records
+        return
     for i, record in enumerate(records):
         if not i and optional:
             there = record.fields.keys()

@@ -22,7 +22,7 @@ def tidy(text: str) -> str:
     >>> tidy("Net\N{NO-BREAK SPACE}income ")
     'Net income'
     """
-    return text.translate(_NARROW).strip()
+    return (text if text.isascii() else text.translate(_NARROW)).strip()
 
 
 def separator_of(text: str) -> str:
