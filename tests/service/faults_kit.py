@@ -186,7 +186,8 @@ def check_log(address: str, load: Load) -> None:
         stream: load.decisions(stream) for stream in load.streams
     }
     for one in found.streams:
-        assert one.windows == one.fair > 0
+        assert one.windows == one.fair + one.exempt
+        assert one.fair
 
 
 # Processes that are killed ------------------------------------------------------------------

@@ -47,10 +47,11 @@ def value(families: dict[str, Metric], sample: str, **labels: str) -> float:
 def test_names_and_kinds(live: LiveServer) -> None:
     families = scraped(live)
     kinds = {name: family.type for name, family in families.items()}
-    counters = ("decisions", "overruled", "cost_paid", "windows", "windows_fair", "commits",
-                "entries", "store_failures", "repeats")  # fmt: skip
-    gauges = ("bias", "bias_limit", "bias_unshielded", "remaining", "guaranteed", "queue",
-              "loading", "ready", "audit_findings")  # fmt: skip
+    counters = ("decisions", "overruled", "cost_paid", "windows", "windows_fair",
+                "windows_unfair", "windows_exempt", "commits", "entries", "store_failures",
+                "repeats")  # fmt: skip
+    gauges = ("bias", "measured_bias", "bias_limit", "bias_unshielded", "remaining", "guaranteed",
+              "can_bind", "alarm", "queue", "loading", "ready", "audit_findings")  # fmt: skip
     histograms = ("decision_seconds", "commit_seconds", "commit_entries")
     expected = dict.fromkeys(counters, "counter") | dict.fromkeys(gauges, "gauge")
     expected |= dict.fromkeys(histograms, "histogram")

@@ -13,7 +13,7 @@ from postgres_server import Cluster
 
 from fairshield.errors import MissingExtraError
 from fairshield.service.entries import Row
-from fairshield.service.snapshots import WindowRow
+from fairshield.service.snapshots import MonitorRow, WindowRow
 from fairshield.service.store import (
     Connection,
     Database,
@@ -45,7 +45,8 @@ def row(stream: int, seq: int, n: int | None = None, key: str | None = None, **m
 def window(stream: int, number: int, **more: object) -> WindowRow:
     given = {
         "seq": 10 * number + 10, "n": 10, "at": "2026", "fair": True, "bias": 0.1,
-        "bias_unshielded": None, "overruled": 3, "cost_paid": 0.1 + 0.2, "snapshot": b"{}", **more,
+        "bias_unshielded": None, "overruled": 3, "cost_paid": 0.1 + 0.2, "verdict": "fair",
+        "measured_bias": 0.1, "measured_bias_unshielded": None, "snapshot": b"{}", **more,
     }  # fmt: skip
     return WindowRow(stream=stream, window=number, **given)  # type: ignore[arg-type]
 
@@ -222,6 +223,16 @@ def test_the_last_window_is_found_among_those_that_had_ended(store: Connection) 
     assert store.last_window(number, until=ends[2].seq - 1) == ends[1]
 
 
+def test_of_a_monitor_only_where_it_stands_is_kept(store: Connection) -> None:
+    number, other = made(store), made(store, "other")
+    first = MonitorRow(number, 5, "ab" * 32, f'"{AWKWARD}"'.encode())
+    store.put_monitors([first, MonitorRow(other, 1, "cd" * 32, b"{}")])
+    assert store.monitor(number) == first
+    store.put_monitors([first._replace(seq=9)])
+    assert store.monitor(number) == first._replace(seq=9)
+    assert store.monitor(other) == MonitorRow(other, 1, "cd" * 32, b"{}")
+
+
 def test_policies_are_added_and_changed_and_found_by_id_or_digest(store: Connection) -> None:
     first = PolicyRow("p1", "synthesising", 0.25, None, None, None, None, None, AWKWARD, "2026-01")
     second = PolicyRow("p2", "refused", 1.0, "d" * 64, AWKWARD, None, "no", 2**40, None, "2026-02")
@@ -281,11 +292,15 @@ def test_an_older_schema_is_brought_up_to_date_with_its_data(database: Database)
     assert store.migrate(migrations[:1]) == migrations[:1]
     number = made(store)
     added(store, row(number, 0), row(number, 1, 1, "k"))
-    store.put_windows([window(number, 0)])
+    store.run(
+        "INSERT INTO windows VALUES (?, 0, 10, 10, '2026', 1, 0.1, NULL, 3, 0.5, '{}')", number
+    )
     assert store.migrate(migrations) == migrations[1:]
     assert store.entries(number) == [row(number, 0), row(number, 1, 1, "k")]
-    assert store.windows(number) == [window(number, 0)]
+    untold = window(number, 0, cost_paid=0.5, verdict=None, measured_bias=None)
+    assert store.windows(number) == [untold]
     assert store.access_keys() == []
+    assert store.monitor(number) is None
     store.close()
 
 
@@ -293,7 +308,7 @@ def test_a_newer_schema_and_an_altered_one_are_refused(
     store: Connection, database: Database
 ) -> None:
     migrations = database.migrations()
-    with pytest.raises(StoreError, match="has schema version 2, this library knows versions up to"):
+    with pytest.raises(StoreError, match=r"has schema version \d, this library knows versions up"):
         store.migrate(migrations[:1])
     altered = [Migration(1, "0001_log", migrations[0].sql + "\n"), *migrations[1:]]
     with pytest.raises(StoreError, match="version 1 of the database was made by other statements"):
@@ -303,7 +318,9 @@ def test_a_newer_schema_and_an_altered_one_are_refused(
 
 def test_a_migration_that_fails_leaves_nothing_behind(database: Database) -> None:
     store, migrations = database.connect(), database.migrations()
-    broken = Migration(3, "0003_broken", "CREATE TABLE half (x INTEGER); SELECT nothing;")
+    broken = Migration(
+        len(migrations) + 1, "broken", "CREATE TABLE half (x INTEGER); SELECT nothing;"
+    )
     with pytest.raises(StoreError):
         store.migrate([*migrations, broken])
     assert store.migrate(migrations) == migrations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shutil
 from pathlib import Path
@@ -13,15 +14,40 @@ from faults_kit import Load, audited, check_log, prepare, send
 
 from fairshield.service.engine import Engine
 from fairshield.service.shelf import Shelf
+from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import SqliteDatabase, StoreError
 from fairshield.service.store.base import Migration
 
+NEW = ("verdict", "measured_bias", "measured_bias_unshielded")
+NEW_IN_TALLIES = ("whole", "window_verdict", "window_unshielded")
 
-class Older(SqliteDatabase):
-    """The database of a release that knew the first version of the schema only."""
 
-    def migrations(self) -> list[Migration]:
-        return super().migrations()[:1]
+def downgrade(path: Path) -> None:
+    """Make of a database what the release with the first version of the schema would have left."""
+    db = apsw.Connection(str(path))
+    for stream, window, snapshot in list(
+        db.execute("SELECT stream, window, snapshot FROM windows")
+    ):
+        data = json.loads(snapshot)
+        for name in NEW_IN_TALLIES:
+            del data["tally"][name]
+        db.execute(
+            "UPDATE windows SET snapshot = ?, fair = fair OR verdict = 'exempt' "
+            "WHERE stream = ? AND window = ?",
+            (json.dumps(data), stream, window),
+        )
+    for name in NEW:
+        db.execute(f"ALTER TABLE windows DROP COLUMN {name}")
+    db.execute("DROP TABLE monitors; DROP TABLE access_keys")
+    db.execute("DELETE FROM migrations WHERE version > 1")
+    db.close()
+
+
+def version(path: Path) -> int:
+    db = apsw.Connection(str(path))
+    found: int = db.execute("SELECT max(version) FROM migrations").fetchone()[0]
+    db.close()
+    return found
 
 
 async def serve(database: SqliteDatabase, load: Load, rounds: int) -> None:
@@ -38,7 +64,8 @@ async def serve(database: SqliteDatabase, load: Load, rounds: int) -> None:
 def old(tmp_path: Path) -> tuple[Path, Load]:
     """A database with the first version of the schema, and what was answered from it."""
     path, load = tmp_path / "shield.db", Load(random.Random(8))
-    asyncio.run(serve(Older(path), load, 10))
+    asyncio.run(serve(SqliteDatabase(path), load, 10))
+    downgrade(path)
     return path, load
 
 
@@ -54,11 +81,42 @@ def test_an_older_database_is_served_with_nothing_lost(old: tuple[Path, Load]) -
     connection.close()
 
 
+def ends(path: Path) -> list[WindowRow]:
+    connection = SqliteDatabase(path).connect()
+    found = [end for number, _ in connection.streams() for end in connection.windows(number)]
+    connection.close()
+    return found
+
+
+def test_ends_of_windows_are_told_as_if_it_had_been_served_by_this_version(
+    tmp_path: Path,
+) -> None:
+    path, load = tmp_path / "shield.db", Load(random.Random(9))
+    asyncio.run(serve(SqliteDatabase(path), load, 40))
+    right = ends(path)
+    assert {end.verdict for end in right} >= {"fair"}
+    assert len(right) > 5
+    downgrade(path)
+    assert migrated(path)
+    assert {end.verdict for end in ends(path)} == {None}
+    assert audited(str(path)).all_findings == ()
+    asyncio.run(serve(SqliteDatabase(path), load, 0))
+    assert ends(path) == right
+    assert audited(str(path)).all_findings == ()
+
+
+def migrated(path: Path) -> list[Migration]:
+    connection = SqliteDatabase(path).connect()
+    applied = connection.migrate(SqliteDatabase(path).migrations())
+    connection.close()
+    return applied
+
+
 def test_a_look_does_not_upgrade_and_says_what_does(old: tuple[Path, Load]) -> None:
-    path, load = old
+    path, _load = old
     with pytest.raises(StoreError, match=r"schema version 1.*fairshield serve --db brings it up"):
         audited(str(path))
-    asyncio.run(serve(Older(path), load, 1))
+    assert version(path) == 1
 
 
 def test_an_upgrade_that_fails_changes_nothing(old: tuple[Path, Load], tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from fairshield.cli.output import (
 )
 from fairshield.errors import InvalidValueError, MissingExtraError
 
+_VERDICTS = ("fair", "unfair", "exempt")
 _SHOWN = 10
 """Findings listed for people; ``--json`` has all."""
 
@@ -66,7 +67,8 @@ def audit_all(
     else:
         _print_database(found, sum(map(len, expected.values())))
     doubts = any(stream.doubt for stream in found.streams)
-    ctx.exit(1 if not found.holds else INCONCLUSIVE if doubts else 0)
+    unclear = doubts or found.verdict == "exempt"
+    ctx.exit(1 if not found.holds else INCONCLUSIVE if unclear else 0)
 
 
 def _service() -> Any:
@@ -84,20 +86,11 @@ def _print_database(found: Any, expected: int) -> None:
     findings = found.all_findings
     decisions = sum(stream.decisions for stream in found.streams)
     windows = sum(stream.windows for stream in found.streams)
-    verdict = (
-        f"{number_of(len(findings), 'finding')} in {number_of(len(found.streams), 'stream')}"
-        if findings
-        else "inconclusive: every log replays, but not all outcomes can tell"
-        if any(stream.doubt for stream in found.streams)
-        else "every log replays, and every window that ended was fair"
-        if found.streams
-        else "nothing to check: the database has no streams"
-    )
     print_facts(
         [
-            ("verdict", verdict),
+            ("verdict", _verdict(found)),
             ("decisions", f"{decisions:,}"),
-            ("windows", f"{windows:,} ended, {sum(s.fair for s in found.streams):,} fair"),
+            ("windows", f"{windows:,} ended: {_judged(found)}"),
             *([("receipts", _receipts(found, expected))] if expected else []),
             *(("outcomes", f"{s.stream}: {s.doubt}") for s in found.streams if s.doubt),
         ]
@@ -111,19 +104,42 @@ def _print_database(found: Any, expected: int) -> None:
                 f"{stream.decisions:,}",
                 f"{stream.windows:,}",
                 f"{stream.fair:,}",
+                f"{stream.exempt:,}",
                 f"{len(stream.findings):,}",
                 stream.receipt or "",
             ]
             for stream in found.streams
         ]
-        header = ["stream", "entries", "decisions", "windows", "fair", "findings", "last receipt"]
-        print_table(header, rows)
+        header = ["stream", "entries", "decisions", "windows", "fair", "exempt", "findings"]
+        print_table([*header, "last receipt"], rows)
     if findings:
         click.echo("\nFindings")
         for sentence in findings[:_SHOWN]:
             click.echo(f"- {printable(sentence)}")
     if len(findings) > _SHOWN:
         click.echo(f"... and {len(findings) - _SHOWN:,} more (--json lists all)")
+
+
+def _verdict(found: Any) -> str:
+    findings, streams = found.all_findings, found.streams
+    if findings:
+        return f"{number_of(len(findings), 'finding')} in {number_of(len(streams), 'stream')}"
+    if not streams:
+        return "inconclusive: the database has no streams"
+    if any(stream.doubt for stream in streams):
+        return "inconclusive: every log replays, but not all outcomes can tell"
+    if found.verdict == "fair":
+        exempt = any(stream.exempt for stream in streams)
+        which = "that the property bound" if exempt else "that ended"
+        return f"every log replays, and every window {which} was fair"
+    if any(stream.windows for stream in streams):
+        return "inconclusive: every log replays; exempt: the property bound nothing in any window"
+    return "inconclusive: every log replays, and no window has ended yet"
+
+
+def _judged(found: Any) -> str:
+    totals = [(name, sum(getattr(s, name) for s in found.streams)) for name in _VERDICTS]
+    return ", ".join(f"{n:,} {name}" for name, n in totals)
 
 
 def _receipts(found: Any, expected: int) -> str:

@@ -455,6 +455,11 @@ class Monitor:
         return None if relevant is None else self._told.coverage(relevant=relevant)
 
     @property
+    def diagnosis(self) -> str | None:
+        """What contradicts the input model most, in words; ``None`` while nothing does."""
+        return None if self._watch is None else self._watch.diagnosis or None
+
+    @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in order; of those about windows the last ``keep``."""
         return tuple(sorted((*self._violations, *self._lasting), key=_order))

@@ -78,7 +78,11 @@ class Guarantee:
         return {**data, "certificate": held, "worst_bias": plain_number(self.worst_bias)}
 
     def __str__(self) -> str:
-        return " ".join([self._promise(), self._ground(), self._past()])
+        return f"{self.now()} {self._past()}"
+
+    def now(self) -> str:
+        """What is promised and on what grounds, without how periods have ended so far."""
+        return f"{self._promise()} {self._ground()}"
 
     def _promise(self) -> str:
         if self.over:

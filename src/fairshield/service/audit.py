@@ -39,6 +39,8 @@ from fairshield.service.loading import first_entry
 from fairshield.service.shelf import Shelf
 from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, open_database
+from fairshield.service.tallies import overall
+from fairshield.spec import Verdict
 
 Progress = Callable[[float], None]
 Receipts = Mapping[int, str]
@@ -55,8 +57,9 @@ class StreamAudit:
     """What an audit says of one stream.
 
     ``findings`` are sentences; ``finished`` is false if the audit was stopped before the end.
-    ``windows`` have ended, ``fair`` of them with the property satisfied.  ``receipts`` that were
-    kept are in the log.  ``doubt`` says why the outcomes cannot tell how people were treated.
+    ``windows`` have ended: ``fair`` ones, ``unfair`` ones in which the property did not hold when
+    it was due, and ``exempt`` ones in which it bound nothing.  ``receipts`` that were kept are in
+    the log.  ``doubt`` says why the outcomes cannot tell how people were treated.
     """
 
     stream: str
@@ -64,6 +67,8 @@ class StreamAudit:
     decisions: int
     windows: int
     fair: int
+    unfair: int
+    exempt: int
     receipt: str | None
     findings: tuple[str, ...]
     finished: bool = True
@@ -72,13 +77,20 @@ class StreamAudit:
 
     @property
     def holds(self) -> bool:
-        """Whether the log replays, and every window of it ended fair."""
+        """Whether the log replays, and no window of it is unfair."""
         return not self.findings
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of all windows that ended: ``"exempt"`` if nothing bound any of them."""
+        return "unfair" if self.unfair else "fair" if self.fair else "exempt"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
-        return data | {"findings": list(self.findings), "holds": self.holds}
+        return data | {
+            "findings": list(self.findings), "holds": self.holds, "verdict": self.verdict
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +102,13 @@ class DatabaseAudit:
 
     @property
     def holds(self) -> bool:
-        """Whether all logs replay, and every window ended fair."""
+        """Whether all logs replay, and no window is unfair."""
         return not self.findings and all(stream.holds for stream in self.streams)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of all windows of all streams: ``"exempt"`` if nothing bound any of them."""
+        return overall(*(stream.verdict for stream in self.streams))
 
     @property
     def all_findings(self) -> tuple[str, ...]:
@@ -102,6 +119,7 @@ class DatabaseAudit:
         """Plain data, for JSON."""
         return {
             "holds": self.holds,
+            "verdict": self.verdict,
             "findings": list(self.findings),
             "streams": [stream.to_dict() for stream in self.streams],
         }
@@ -206,7 +224,7 @@ def audit_stream(
 
 def _nameless(connection: Connection) -> Iterator[str]:
     """Rows of streams that do not exist."""
-    for table in ("entries", "windows"):
+    for table in ("entries", "windows", "monitors"):
         used, last = set(), _next_stream(connection, table, _FIRST)
         while last is not None:
             used.add(last)
@@ -385,11 +403,14 @@ class _Auditor:
             )
         if found := self._count.settle():
             self._find(f"{self._named}: {found}")
-        counted, tally = (self._count.windows, self._count.fair), live.tally
-        if counted != (tally.completed, tally.fair):
+        count, tally = self._count, live.tally
+        counted = (count.fair, count.exempt, count.windows)
+        replayed = (tally.fair, tally.exempt, tally.completed)
+        if counted != replayed:
+            ours, theirs = (f"{f} fair and {e} exempt of {w}" for f, e, w in (counted, replayed))
             self._find(
-                f"{self._named}: {counted[1]} of {counted[0]} windows are fair as counted from "
-                f"the log up to entry {live.seq}, {tally.fair} of {tally.completed} as replayed"
+                f"{self._named}: {ours} windows as counted from the log up to entry {live.seq}, "
+                f"{theirs} as replayed"
             )
         self._windows.compare(live.ended, self._head)
         self._windows.finish(self._head)
@@ -404,15 +425,18 @@ class _Auditor:
             self._find(f"entries {first} and {last} of {self._named} have the same key {key!r}")
 
     def _result(self, finished: bool) -> StreamAudit:
-        findings, counted = list(self._findings), hasattr(self, "_count")
+        findings, count = list(self._findings), getattr(self, "_count", None)
+        windows, fair, exempt = (count.windows, count.fair, count.exempt) if count else (0, 0, 0)
         if self._more:
             findings.append(f"{self._named} has {self._more:,} more findings like these")
         return StreamAudit(
             stream=self._name,
             entries=self._entries,
             decisions=self._decisions,
-            windows=self._count.windows if counted else 0,
-            fair=self._count.fair if counted else 0,
+            windows=windows,
+            fair=fair,
+            unfair=windows - fair - exempt,
+            exempt=exempt,
             receipt=None if self._last is None else self._last.hash.hex(),
             findings=tuple(findings),
             finished=finished,
@@ -429,7 +453,7 @@ class _Count:
     """
 
     def __init__(self, policy: AnyPolicy, *, human: bool) -> None:
-        self.windows = self.fair = self.seq = 0
+        self.windows = self.fair = self.exempt = self.seq = 0
         self._prop, self._start = policy.prop, policy.start
         self._labelled, self._human = policy.labelled, human
         self._goes_on = isinstance(policy, PeriodicPolicy)
@@ -447,7 +471,7 @@ class _Count:
         return None if relevant is None else self._outcomes.coverage(relevant=relevant).doubt
 
     def _begin(self) -> None:
-        self._decided = 0
+        self._decided, self._verdict = 0, overall()
         self._people: dict[int, list[Any]] = {}  # group and decision by number, in human streams
         if not self._goes_on or not self.windows:
             self._seen = {group: count.seen for group, count in self._start.items()}
@@ -499,12 +523,14 @@ class _Count:
         if self._decided not in self._due or self._pending is not None:
             return None
         counts = Counts({group: (self._seen[group], self._accepted[group]) for group in self._seen})
-        holds, window, decided = self._prop.holds(counts), self.windows, self._decided
+        verdict, window, decided = self._prop.verdict(counts), self.windows, self._decided
+        self._verdict = overall(self._verdict, verdict)
         if decided == self._length:
             self.windows += 1
-            self.fair += holds
+            self.fair += self._verdict == "fair"
+            self.exempt += self._verdict == "exempt"
             self._begin()
-        if holds:
+        if verdict != "unfair":
             return None
         promise = "it was guaranteed" if self._guaranteed else "it was not guaranteed any more"
         return (
@@ -535,10 +561,10 @@ class _Windows:
             if self._next is None or self._next.window > row.window:
                 self._found(f"window {row.window} ended with entry {row.seq}, but is not stored")
                 continue
-            if self._next != row:
+            if differences := _differences(self._next, row):
                 self._found(
                     f"window {row.window}, which ended with entry {row.seq}, is stored "
-                    f"with {_differences(self._next, row)}"
+                    f"with {differences}"
                 )
             self._next = next(self._stored, None)
 
@@ -557,9 +583,14 @@ class _Windows:
             )
 
 
+_UNTOLD = ("fair", "verdict", "measured_bias", "measured_bias_unshielded", "snapshot")
+"""What an earlier version has not stored, or not so; the service does when it loads the stream."""
+
+
 def _differences(stored: WindowRow, replayed: WindowRow) -> str:
+    untold = _UNTOLD if stored.verdict is None else ()
     return " and ".join(
         f"{name} = {ours!r} instead of {right!r}"
         for name, ours, right in zip(WindowRow._fields, stored, replayed, strict=True)
-        if ours != right
+        if ours != right and name not in untold
     )

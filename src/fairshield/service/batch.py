@@ -17,7 +17,7 @@ from fairshield.service.entries import AnyEntry, Row, entry_of, follows
 from fairshield.service.jobs import Applied, Ask, Figures, Job, Loaded, Query, Slot, Survey, Write
 from fairshield.service.live import Author, BrokenLogError, LiveStream
 from fairshield.service.problems import Refusal, refusal
-from fairshield.service.snapshots import WindowRow
+from fairshield.service.snapshots import MonitorRow, WindowRow
 from fairshield.service.store import Connection, StoreError
 
 logger = logging.getLogger("fairshield.service")
@@ -48,6 +48,7 @@ class Batch:
         self._after: list[Callable[[], None]] = []
         self._rows: list[Row] = []
         self._windows: list[WindowRow] = []
+        self._monitors: dict[int, MonitorRow] = {}
         self._asks: list[tuple[Slot, Ask]] = []
         self._looks: list[tuple[Slot, Query]] = []
         self._done: list[Applied] = []
@@ -169,12 +170,22 @@ class Batch:
             for waiting in slot.waiting:
                 self._failed(slot, waiting, error)
         else:
+            if job.live is not None and job.live.ended:
+                self._store_anew(job.live)
             # At once, or what has come since would overtake what has waited.
             resumed, slot.waiting = slot.waiting, deque()
             self._resumed += resumed
             for waited in resumed:
                 self._route(waited)
             self.touched.add(slot.name)
+
+    def _store_anew(self, live: LiveStream) -> None:
+        """Store the ends of windows that an earlier version had stored."""
+        store = self._store
+        store.begin()
+        store.put_windows(live.ended)
+        store.commit()
+        live.ended.clear()
 
     def _give_up(self, slot: Slot) -> None:
         """Refuse a stream whose log is broken, and only that stream."""
@@ -218,6 +229,8 @@ class Batch:
             store.append(self._rows)
             if self._windows:
                 store.put_windows(self._windows)
+            if self._monitors:
+                store.put_monitors(self._monitors.values())
             store.commit()
             figures.commits += 1
             figures.entries += len(self._rows)
@@ -325,6 +338,9 @@ class Batch:
         self._rows += rows
         self._windows += live.ended
         live.ended.clear()
+        stored = None if live.watcher is None else live.watcher.to_store()
+        if stored is not None:
+            self._monitors[live.number] = stored
         if ask.key is not None and rows:
             self._known[live.number, ask.key] = rows
         if rows:

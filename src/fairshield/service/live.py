@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -44,9 +45,10 @@ from fairshield.service.messages import (
     Stream,
 )
 from fairshield.service.problems import Refusal
-from fairshield.service.snapshots import Snapshot, Tally, WindowRow
-
-AnyPolicy = Policy | PeriodicPolicy
+from fairshield.service.snapshots import Snapshot, WindowRow
+from fairshield.service.tallies import Tally, can_ever_bind
+from fairshield.service.watching import Watcher
+from fairshield.stream import AnyPolicy as AnyPolicy
 
 
 class BrokenLogError(Exception):
@@ -88,6 +90,8 @@ class LiveStream:
         The policy that entry 0 names.
     snapshot
         Where to begin; default: right after entry 0, whose hash is then ``hash``.
+    watcher
+        What is told every entry from here on, and steers nothing; default: nobody.
     """
 
     def __init__(
@@ -98,17 +102,20 @@ class LiveStream:
         *,
         hash: bytes = b"",
         snapshot: Snapshot | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self.number, self.created, self.policy = number, created, policy
+        self.watcher = watcher
         self.periodic = isinstance(policy, PeriodicPolicy)
         self.length = policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
+        self._checkpoints = frozenset(policy.due[:-1] if isinstance(policy, Policy) else ())
         self.closed = self.torn = False
         self.ended: list[WindowRow] = []
         self.index = {group: i for i, group in enumerate(policy.groups)}
         self._window_log: list[_Made] = []
         self.described: Stream | None = None
         if snapshot is None:
-            snapshot = Snapshot(0, hash.hex(), 0, 0, Tally([0, 0], [0, 0]))
+            snapshot = Snapshot(0, hash.hex(), 0, 0, Tally.empty(len(policy.groups)))
         self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
         self._base = snapshot
         self._restore(snapshot)
@@ -266,8 +273,7 @@ class LiveStream:
         if (mine := columns(logged)) != row[2:5]:
             raise self._broken(row, f"is indexed as {row[2:5]}, its line says {mine}")
         self.torn = False
-        self.seq, self.hash = row.seq, row.hash
-        self._note_end(logged.at)
+        self._follow(logged, row)
         return logged
 
     def _broken(self, row: Row, why: str) -> BrokenLogError:
@@ -294,6 +300,8 @@ class LiveStream:
     # Entries --------------------------------------------------------------------------------
 
     def _decided(self, group: Group, proposed: bool, cost: float, by: Author, size: int) -> Decided:
+        if self._checkpoints and self.shield.decided in self._checkpoints:
+            self._judge()  # until now a person might have changed it
         self._begin_window()
         decision = self.shield.decide(group, proposed=proposed, cost=cost)
         self.n += 1
@@ -324,7 +332,9 @@ class LiveStream:
     def _overridden(self, n: int, accepted: bool, note: str, by: Author) -> Overridden:
         """Decide the window again as it was, but for this decision; counters follow from that."""
         self._window_log[n - self._base.n - 1].accepted = accepted
+        judged = self.tally
         self._restore(self._base)
+        self.tally.keep_judged(judged)
         self._fresh = False
         for made in self._window_log:
             advice = self.shield.advise(made.group, proposed=made.proposed, cost=made.cost)
@@ -344,9 +354,15 @@ class LiveStream:
 
     def _append(self, entry: AnyEntry) -> Row:
         row = chained(entry, self.number, self.hash)
-        self.seq, self.hash = row.seq, row.hash
-        self._note_end(entry.at)
+        self._follow(entry, row)
         return row
+
+    def _follow(self, entry: AnyEntry, row: Row) -> None:
+        """Go on to an entry that has been applied."""
+        self.seq, self.hash = row.seq, row.hash
+        if self.watcher is not None:
+            self.watcher.add(entry, row.hash)
+        self._note_end(entry.at)
 
     # Counting -------------------------------------------------------------------------------
 
@@ -354,11 +370,11 @@ class LiveStream:
         """Begin the next window, if none is in progress."""
         shield = self.shield
         if isinstance(shield, Shield) and not shield.remaining and shield.pending is None:
+            self.tally.put_away(shield.counts, self.policy.start)
             self.window, self.shield = self.window + 1, Shield(shield.policy)
-            self.tally.proposed = [0, 0]
             self._fresh = True
         if self._fresh:
-            self.tally.window_overruled, self.tally.window_cost = 0, 0.0
+            self.tally.begin()
             if self.created.human:
                 self._base, self._window_log = self._snapshot(), []
             self._fresh = False
@@ -384,21 +400,26 @@ class LiveStream:
         completed = self._completed()
         if completed == self.tally.completed:
             return
-        tally, counts, unshielded = self.tally, self.shield.counts, self.unshielded
-        prop = self.policy.prop
-        bias, beside, fair = prop.bias_of(counts), prop.bias_of(unshielded), prop.holds(counts)
-        tally.completed = completed
-        tally.fair += fair
-        tally.unshielded_fair += prop.holds(unshielded)
-        tally.worst_bias = plain_number(max(tally.largest_bias, bias))
+        self._judge()
+        tally, prop = self.tally, self.policy.prop
+        counts, unshielded = self.shield.counts, self.unshielded
+        tally.end(completed)
         self._fresh = self._fresh or self.periodic
         row = WindowRow(
-            stream=self.number, window=completed - 1, seq=self.seq, n=self.n, at=at, fair=fair,
-            bias=plain_number(bias), bias_unshielded=plain_number(beside),
+            stream=self.number, window=completed - 1, seq=self.seq, n=self.n, at=at,
+            fair=tally.window_verdict == "fair", bias=plain_number(prop.bias_of(counts)),
+            bias_unshielded=plain_number(prop.bias_of(unshielded)),
             overruled=tally.window_overruled, cost_paid=tally.window_cost,
+            verdict=tally.window_verdict,
+            measured_bias=plain_number(prop.measured_bias_of(counts)),
+            measured_bias_unshielded=plain_number(prop.measured_bias_of(unshielded)),
             snapshot=msgspec.json.encode(self._snapshot()),
         )  # fmt: skip
         self.ended.append(row)
+
+    def _judge(self) -> None:
+        """Note how the stream stands at a moment when the property is due."""
+        self.tally.judge(self.policy.prop, self.shield.counts, self.unshielded)
 
     def _completed(self) -> int:
         """Windows or periods that are over."""
@@ -414,7 +435,8 @@ class LiveStream:
             state = shield.state.to_dict()
             return Snapshot(self.seq, self.hash.hex(), self.n, 0, tally, state)
         if not shield.remaining:
-            window, tally.proposed = window + 1, [0, 0]
+            tally.put_away(shield.counts, self.policy.start)
+            window += 1
         return Snapshot(self.seq, self.hash.hex(), self.n, window, tally)
 
     # Checks ---------------------------------------------------------------------------------
@@ -505,10 +527,31 @@ class LiveStream:
         )
 
     @property
+    def everybody(self) -> dict[Group, tuple[int, int, int]]:
+        """Relevant people since the first decision: seen, accepted, and proposed to be."""
+        whole, counts, start = self.tally.whole, self.shield.counts, self.policy.start
+        assert whole is not None
+        return {
+            group: (
+                whole.seen[i] + counts[group].seen - start[group].seen,
+                whole.accepted[i] + counts[group].accepted - start[group].accepted,
+                whole.proposed[i] + self.tally.proposed[i],
+            )
+            for group, i in self.index.items()
+        }
+
+    @cached_property
+    def can_bind(self) -> bool:
+        """Whether the property can ever bind; if not, what is guaranteed means nothing."""
+        return can_ever_bind(self.policy)
+
+    @property
     def status(self) -> Status:
         """The light on the dashboard."""
-        if self.tally.fair < self.tally.completed:
+        if self.tally.unfair or self.tally.window_verdict == "unfair":
             return "violated"
         if self.finished:
             return "finished"
+        if not self.can_bind:
+            return "vacuous"
         return "guaranteed" if self.guaranteed else "at-risk"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
-from fairshield.errors import ArtifactError
+from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.policy import Policy
-from fairshield.service.entries import BEGINNING, Created, chained, entry_of
+from fairshield.service.entries import BEGINNING, Created, Row, chained, entry_of
 from fairshield.service.live import AnyPolicy, BrokenLogError, LiveStream
 from fairshield.service.problems import Refusal
 from fairshield.service.shelf import Shelf
 from fairshield.service.snapshots import Snapshot, WindowRow
 from fairshield.service.store import Connection
+from fairshield.service.watching import Watcher
+
+_PAGE = 4096
 
 
 def create_stream(connection: Connection, created: Created) -> bool:
@@ -42,6 +47,8 @@ def _json(created: Created, setting: str) -> str:
 def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
     """A stream as its log says: from the end of its last window on, every entry is replayed.
 
+    Where an earlier version has stored that end, all are, and ``ended`` has every window anew.
+
     Raises
     ------
     Refusal
@@ -63,11 +70,48 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
     if ended is not None and _still_shown(ended, policy, connection):
         ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)
-    live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot)
-    for row in connection.entries(number, after=live.seq):
+    older = snapshot is not None and snapshot.tally.whole is None
+    if older:  # of an earlier version, which did not count all that is counted now
+        snapshot = None
+    until = 0 if snapshot is None else snapshot.seq
+    watcher = _watcher(number, policy, connection, until)
+    live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot, watcher=watcher)
+    for row in _entries(number, connection, live.seq):
         live.replay(row)
-    live.ended.clear()
+    if not older:
+        live.ended.clear()
     return live
+
+
+def _entries(
+    number: int, connection: Connection, after: int, until: int = 1 << 62
+) -> Iterator[Row]:
+    """Entries in order, a page at a time."""
+    while rows := connection.entries(number, after=after, limit=min(_PAGE, until - after)):
+        yield from rows
+        after = rows[-1].seq
+
+
+def _watcher(number: int, policy: AnyPolicy, connection: Connection, until: int) -> Watcher:
+    """The monitor of a stream, told all entries up to ``until``, or more."""
+    watcher = _stored_watcher(number, policy, connection) or Watcher(number, policy)
+    for row in _entries(number, connection, watcher.seq, until):
+        watcher.add(entry_of(row.line), row.hash)
+    return watcher
+
+
+def _stored_watcher(number: int, policy: AnyPolicy, connection: Connection) -> Watcher | None:
+    """The monitor where it stood last, if the log passes through that."""
+    stored = connection.monitor(number)
+    if stored is None:
+        return None
+    there = connection.entries(number, after=stored.seq - 1, limit=1)
+    if not there or (there[0].seq, there[0].hash.hex()) != (stored.seq, stored.hash):
+        return None
+    try:
+        return Watcher(number, policy, stored=stored)
+    except InvalidValueError:  # of another version; the log has it all
+        return None
 
 
 def _still_shown(ended: WindowRow, policy: AnyPolicy, connection: Connection) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairshield.counts import Group
+from fairshield.spec import Verdict
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)")]
 """Of a stream: it is part of addresses."""
@@ -21,7 +22,8 @@ Named = (
 Cost = Annotated[float, msgspec.Meta(ge=0.0, le=1e300)]
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-Status = Literal["guaranteed", "at-risk", "violated", "finished"]
+Status = Literal["guaranteed", "at-risk", "violated", "finished", "vacuous"]
+AlarmKind = Literal["bias", "model"]
 Scope = Literal["decide", "read", "admin"]
 
 MOST_IN_BATCH = 10_000
@@ -167,15 +169,88 @@ class GroupState(Message, frozen=True):
     overruled: int
 
 
+class Rates(Message, frozen=True):
+    """Relevant people of one group: seen, and accepted; by the classifier alone, too."""
+
+    group: Group
+    seen: int
+    accepted: int
+    rate: float | None
+    proposed: int
+    proposed_rate: float | None
+
+
+class InProgress(Message, frozen=True):
+    """The window or period in progress, and the counters that the property is asked of at its end.
+
+    ``window`` counts from 0, ``position`` the decisions made in it.  Counters begin anew with every
+    window, and with what the policy starts from; in periods they go on, and so ``groups`` and
+    biases are those of all decisions since the first.  ``verdict`` is what the property says of
+    them now: ``"exempt"`` if it would bind nothing.  Without support ``bias`` is 0, and
+    ``measured_bias`` is what there is all the same.  ``overruled`` decisions, and what they cost,
+    are those of this window or period.
+    """
+
+    window: int
+    position: int
+    remaining: int
+    groups: tuple[Rates, ...]
+    bias: float | None
+    bias_unshielded: float | None
+    measured_bias: float | None
+    measured_bias_unshielded: float | None
+    verdict: Verdict
+    guaranteed: bool
+    overruled: int
+    cost_paid: float
+
+
+class WholeStream(Message, frozen=True):
+    """All decisions of the stream since its first one.
+
+    ``windows`` (or periods) are over; in so many of them the property bound and held (``fair``),
+    did not hold when it was due (``unfair``), or bound nothing (``exempt``), which adds up.
+    ``unshielded_fair`` would have been fair without the shield.  ``worst_bias`` is the largest
+    bias when the property was due.  ``groups`` leave out what the policy's counters start from.
+    """
+
+    decisions: int
+    groups: tuple[Rates, ...]
+    overruled: int
+    overridden: int
+    cost_paid: float
+    windows: int
+    fair: int
+    unfair: int
+    exempt: int
+    unshielded_fair: int
+    worst_bias: float | None
+
+
+class Alarm(Message, frozen=True):
+    """What the monitor beside a stream has found, at decision ``n``.
+
+    ``bias``: the classifier's proposals are unfair beyond chance.  ``model``: people do not come as
+    the input model of the policy says.  No decision depends on it.
+    """
+
+    kind: AlarmKind
+    n: int
+    seq: int
+    at: str
+    words: str
+
+
 class State(Message, frozen=True):
     """Where a stream stands, as of entry ``seq`` of its log.
 
-    ``window`` is the window or period in progress, from 0, of which ``position`` decisions are
-    made and ``remaining`` are left.  ``bias`` is that of the counters now (of the window; of the
-    whole run, in periods), ``bias_unshielded`` what the classifier's proposals would have led to.
-    Infinite biases are ``null``.  ``overruled`` decisions are the shield's, at ``cost_paid``;
-    ``overridden`` ones are those that a person has changed.  ``pending`` is the decision whose
-    outcome is awaited.
+    ``in_progress`` has what is of the window or period in progress, ``whole_stream`` what is of
+    all decisions since the first; the other numbers are the same again.  Of these,
+    ``window``, ``position``, ``remaining``, ``groups`` (but for ``overruled`` in them), ``bias``,
+    ``bias_unshielded``, ``holds`` and ``guaranteed`` are of the window or period in progress;
+    ``decisions``, ``overruled``, ``overridden``, ``cost_paid``, ``worst_bias`` and all that begin
+    with ``windows_`` are of the whole stream.  Infinite biases are ``null``.  ``pending`` is the
+    decision whose outcome is awaited.
     """
 
     seq: int
@@ -194,9 +269,13 @@ class State(Message, frozen=True):
     cost_paid: float
     windows_completed: int
     windows_fair: int
+    windows_unfair: int
+    windows_exempt: int
     windows_unshielded_fair: int
     worst_bias: float | None
     receipt: str
+    in_progress: InProgress
+    whole_stream: WholeStream
 
 
 class Stream(Message, frozen=True):
@@ -204,7 +283,8 @@ class Stream(Message, frozen=True):
 
     ``kind`` is ``"window"`` or the kind of periodic shield; ``length`` the decisions in a window
     or period; ``limit`` the largest bias that is fair.  ``labelled``: every decision must be
-    followed by its outcome.
+    followed by its outcome.  ``can_bind``: whether the property can ever bind; if it cannot, the
+    ``status`` is ``"vacuous"``.  ``alarms`` are those of the monitor, in order.
     """
 
     name: str
@@ -220,6 +300,8 @@ class Stream(Message, frozen=True):
     human: bool
     created: str
     closed: bool
+    can_bind: bool
+    alarms: tuple[Alarm, ...]
     state: State
 
 
@@ -237,13 +319,22 @@ class GuaranteeReport(Message, frozen=True):
     words: str
     guaranteed: bool
     unconditional: bool
+    can_bind: bool
     windows_completed: int
     windows_fair: int
+    windows_unfair: int
+    windows_exempt: int
     report: dict[str, Any]
 
 
 class WindowEnd(Message, frozen=True):
-    """A window or period that is over: its counters at the end, and what it took."""
+    """A window or period that is over: its counters at the end, and what it took.
+
+    It is ``"unfair"`` if the property did not hold at its end or at a checkpoint, ``"exempt"`` if
+    it bound nothing there, and ``fair`` otherwise.  Without support ``bias`` is 0, and
+    ``measured_bias`` is what there was all the same.  ``verdict`` and measured biases are ``null``
+    in an end that an earlier version stored, until the service has replayed it.
+    """
 
     window: int
     n: int
@@ -254,6 +345,9 @@ class WindowEnd(Message, frozen=True):
     bias_unshielded: float | None
     overruled: int
     cost_paid: float
+    verdict: Verdict | None
+    measured_bias: float | None
+    measured_bias_unshielded: float | None
 
 
 class Windows(Message, frozen=True):
@@ -300,13 +394,20 @@ Plain = float | None
 
 
 class Series(Message, frozen=True):
-    """Bias and acceptance rates after decisions ``n``, up to entry ``seq``."""
+    """Bias and acceptance rates after decisions ``n``, up to entry ``seq``.
+
+    All are of the counters of the window (of all decisions, in periods).  Without support ``bias``
+    is 0, and ``measured_bias`` is what there was all the same; ``binds`` says where it counted.
+    """
 
     seq: int
     n: tuple[int, ...]
     bias: tuple[Plain, ...]
     bias_unshielded: tuple[Plain, ...]
     rates: tuple[tuple[Plain, ...], ...]
+    binds: tuple[bool, ...]
+    measured_bias: tuple[Plain, ...]
+    measured_bias_unshielded: tuple[Plain, ...]
 
 
 class Service(Message, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import get_args
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -15,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from fairshield.service.context import Service, described
-from fairshield.service.messages import Stream
+from fairshield.service.messages import AlarmKind, Stream
 from fairshield.service.store import Connection
 
 
@@ -51,7 +52,9 @@ class _Figures(Collector):
             ("overruled", "Decisions that differ from the proposal", lambda s: s.state.overruled),
             ("cost_paid", "Cost of overruling", lambda s: s.state.cost_paid),
             ("windows", "Windows or periods completed", lambda s: s.state.windows_completed),
-            ("windows_fair", "Of these, ended fair", lambda s: s.state.windows_fair),
+            ("windows_fair", "Of these, bound and fair", lambda s: s.state.windows_fair),
+            ("windows_unfair", "Of these, unfair", lambda s: s.state.windows_unfair),
+            ("windows_exempt", "Of these, bound by nothing", lambda s: s.state.windows_exempt),
         )
         for name, text, value in counters:
             counter = CounterMetricFamily(f"fairshield_{name}", text, labels=["stream"])
@@ -60,6 +63,12 @@ class _Figures(Collector):
             yield counter
         gauges: tuple[_Reading, ...] = (
             ("bias", "Bias of the counters now", lambda s: s.state.bias),
+            (
+                "measured_bias",
+                "The same, without support, too",
+                lambda s: s.state.in_progress.measured_bias,
+            ),
+            ("can_bind", "0: the property can never bind", lambda s: float(s.can_bind)),
             ("bias_limit", "The largest bias that is fair", lambda s: s.limit),
             ("bias_unshielded", "What the proposals led to", lambda s: s.state.bias_unshielded),
             ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
@@ -71,12 +80,23 @@ class _Figures(Collector):
         for name, found in list(self._service.findings.items()):
             audited.add_metric([name], found)
         yield audited
+        yield self._alarms()
         for name, text, value in gauges:
             gauge = GaugeMetricFamily(f"fairshield_{name}", text, labels=["stream"])
             for stream in self._streams:
                 if (number := value(stream)) is not None:
                     gauge.add_metric([stream.name], number)
             yield gauge
+
+    def _alarms(self) -> Metric:
+        raised = GaugeMetricFamily(
+            "fairshield_alarm", "1: raised by the monitor", labels=["stream", "kind"]
+        )
+        for stream in self._streams:
+            kinds = {alarm.kind for alarm in stream.alarms}
+            for kind in get_args(AlarmKind):
+                raised.add_metric([stream.name, kind], float(kind in kinds))
+        return raised
 
     def _of_service(self) -> Iterable[Metric]:
         engine, figures = self._service.engine, self._service.engine.figures

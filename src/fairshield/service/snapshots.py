@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import msgspec
 
-
-class Tally(msgspec.Struct):
-    """What is counted beside the shield, since the beginning of the stream or of its window.
-
-    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted;
-    ``overruled`` what the shield decided otherwise than proposed, ``overridden`` what a person
-    decided otherwise than the shield.
-    """
-
-    proposed: list[int]
-    overruled_by_group: list[int]
-    overruled: int = 0
-    overridden: int = 0
-    cost_paid: float = 0.0
-    window_overruled: int = 0
-    window_cost: float = 0.0
-    completed: int = 0
-    fair: int = 0
-    unshielded_fair: int = 0
-    worst_bias: float | None = 0.0
-    """``None``: infinite, which JSON lacks."""
-
-    @property
-    def largest_bias(self) -> float:
-        """The largest bias at the end of a window."""
-        return math.inf if self.worst_bias is None else self.worst_bias
-
-    def copy(self) -> Tally:
-        """The same, to be counted on separately."""
-        lists = {"proposed": [*self.proposed], "overruled_by_group": [*self.overruled_by_group]}
-        return msgspec.structs.replace(self, **lists)
+from fairshield.service.tallies import Tally
+from fairshield.spec import Verdict
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -55,7 +25,11 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class WindowRow(NamedTuple):
-    """The end of a window or period; a digest of the log, made again with it."""
+    """The end of a window or period; a digest of the log, made again with it.
+
+    ``fair`` says that the ``verdict`` is that; ``bias`` is 0 without support, ``measured_bias`` is
+    not.  ``verdict`` is ``None`` in rows of an earlier version, until their stream is replayed.
+    """
 
     stream: int
     window: int
@@ -67,4 +41,16 @@ class WindowRow(NamedTuple):
     bias_unshielded: float | None
     overruled: int
     cost_paid: float
+    verdict: Verdict | None
+    measured_bias: float | None
+    measured_bias_unshielded: float | None
     snapshot: bytes
+
+
+class MonitorRow(NamedTuple):
+    """Where the monitor of a stream stands after entry ``seq``; a digest of the log, too."""
+
+    stream: int
+    seq: int
+    hash: str
+    state: bytes

@@ -6,7 +6,7 @@ Nothing here touches a stream in use; it works on entries, and on copies made fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -135,14 +135,14 @@ def _as_series(
     policy: AnyPolicy, seq: int, places: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]
 ) -> Series:
     if not places:
-        return Series(seq=seq, n=(), bias=(), bias_unshielded=(), rates=((), ()))
+        return Series(seq, *((),) * 3, ((), ()), *((),) * 3)
     columns = np.array(numbers, dtype=np.int64).T
     (n_a, n_b), accepted, proposed = columns[:2], columns[2:4], columns[4:]
     prop = policy.prop
 
-    def biases(k: np.ndarray) -> tuple[float | None, ...]:
+    def biases(of: Callable[..., np.ndarray], k: np.ndarray) -> tuple[float | None, ...]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = prop.bias(GroupCount(n_a, k[0]), GroupCount(n_b, k[1]))
+            found = of(GroupCount(n_a, k[0]), GroupCount(n_b, k[1]))
         return _plain(np.broadcast_to(found, n_a.shape))
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -150,9 +150,12 @@ def _as_series(
     return Series(
         seq=seq,
         n=tuple(n for _, n in places),
-        bias=biases(accepted),
-        bias_unshielded=biases(proposed),
+        bias=biases(prop.bias_array, accepted),
+        bias_unshielded=biases(prop.bias_array, proposed),
         rates=rates,
+        binds=tuple(prop.binds_array(GroupCount(n_a, 0), GroupCount(n_b, 0)).tolist()),
+        measured_bias=biases(prop.measured_bias_array, accepted),
+        measured_bias_unshielded=biases(prop.measured_bias_array, proposed),
     )
 
 

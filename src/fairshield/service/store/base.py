@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fairshield.errors import FairshieldError
 from fairshield.service.entries import Row
-from fairshield.service.snapshots import WindowRow
+from fairshield.service.snapshots import MonitorRow, WindowRow
 
 
 class StoreError(FairshieldError):
@@ -70,6 +70,7 @@ _POLICY = ", ".join(PolicyRow._fields)
 _KEY = ", ".join(KeyRow._fields)
 ENTRY = "stream, seq, n, overruled, key, line, hash"
 _WINDOW = ", ".join(f'"{name}"' for name in WindowRow._fields)  # "window" is a word of SQL
+_MONITOR = ", ".join(MonitorRow._fields)
 _MIGRATED = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, checksum TEXT)"
 
 
@@ -294,6 +295,24 @@ class Connection(ABC):
             stream, until, back,
         )  # fmt: skip
         return _window_row(*found[0]) if found else None
+
+    # Monitors -------------------------------------------------------------------------------
+
+    def put_monitors(self, rows: Iterable[MonitorRow]) -> None:
+        """Note where monitors stand, instead of where they stood."""
+        self.run_many(
+            f"INSERT INTO monitors ({_MONITOR}) VALUES ({_marks(_MONITOR)}) ON CONFLICT (stream) "
+            "DO UPDATE SET seq = excluded.seq, hash = excluded.hash, state = excluded.state",
+            [(*row[:-1], row.state.decode()) for row in rows],
+        )
+
+    def monitor(self, stream: int) -> MonitorRow | None:
+        """Where the monitor of a stream stood last."""
+        found = self.rows(f"SELECT {_MONITOR} FROM monitors WHERE stream = ?", stream)
+        if not found:
+            return None
+        stream, seq, hash, state = found[0]
+        return MonitorRow(stream, seq, hash, state.encode())
 
     # Policies -------------------------------------------------------------------------------
 
