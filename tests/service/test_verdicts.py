@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from engines import Artifacts, ask, check_log, many, one, opened, overrule, stream
 from faults_kit import audited
 
 import fairshield as fs
 from fairshield.artifact import digest_of
+from fairshield.cli.app import app
 from fairshield.service.engine import Engine
 from fairshield.service.live import LiveStream
-from fairshield.service.reports import describe
+from fairshield.service.reports import describe, report_of
+from fairshield.service.store import SqliteDatabase
 
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 PARITY = fs.DemographicParity("0.25")
@@ -81,3 +85,143 @@ def test_a_window_that_failed_at_a_checkpoint_is_unfair_everywhere(
     assert (seen.state.windows_completed, seen.state.windows_fair) == (1, 0)
     assert [end.fair for end in ends] == [False]
     assert (found.windows, found.fair) == (1, 0)
+
+
+async def settle_a_checkpoint(path: Path, made: Artifacts) -> tuple[Any, Any]:
+    """What a person changes after a checkpoint has passed does not change how it stood."""
+    async with opened(str(path), made, stream(made, "checkpoint", human=True)) as engine:
+        for person in ("a", True), ("a", True), ("b", True), ("b", True), ("a", True):
+            await ask(engine, "checkpoint", one(*person))
+        for n in (3, 4):
+            await ask(engine, "checkpoint", overrule(n, False))
+        for group in "bbb":
+            await ask(engine, "checkpoint", one(group, True))
+        await check_log(engine, "checkpoint")
+        return await engine.query("checkpoint", describe), await engine.read(lambda c: c.windows(1))
+
+
+def test_a_checkpoint_is_judged_when_the_next_decision_comes(
+    tmp_path: Path, made: Artifacts
+) -> None:
+    seen, ends = asyncio.run(settle_a_checkpoint(tmp_path / "s.db", made))
+    found = audited(str(tmp_path / "s.db")).streams[0]
+    end = PARITY.verdict(fs.Counts({g.group: (g.seen, g.accepted) for g in seen.state.groups}))
+    assert [row.verdict for row in ends] == [end]
+    assert not any("after 4 decisions" in text for text in found.findings)
+    assert not any("as replayed" in text for text in found.findings)
+
+
+# Exempt windows -----------------------------------------------------------------------------
+
+
+async def fill(path: Path, made: Artifacts) -> dict[str, Any]:
+    """One fair window and two exempt ones; a stream that nothing binds; one of periods."""
+    requests = [stream(made, name) for name in ("few", "vacuous", "periods")]
+    async with opened(str(path), made, *requests) as engine:
+        await decide(engine, "few", "aabababb" + "aaaaaabb" + "a" * 8, "+++++-+-" * 3)
+        await decide(engine, "vacuous", "ab" * 4, "+-" * 4)
+        await decide(engine, "periods", "aaaa" + "bbbb", "++++" + "++--")
+        for name in ("few", "vacuous", "periods"):
+            await check_log(engine, name)
+        return {
+            name: (
+                await engine.query(name, describe),
+                await engine.query(name, report_of),
+                await engine.read(lambda c, i=i: c.windows(i)),  # type: ignore[misc]
+            )
+            for i, name in enumerate(("few", "vacuous", "periods"), 1)
+        }
+
+
+@pytest.fixture(scope="module")
+def filled(
+    made: Artifacts, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path_factory.mktemp("exempt") / "s.db"
+    return path, asyncio.run(fill(path, made))
+
+
+def test_windows_that_bound_nothing_are_counted_as_exempt(
+    filled: tuple[Path, dict[str, Any]],
+) -> None:
+    seen, report, ends = filled[1]["few"]
+    assert [end.verdict for end in ends] == ["fair", "exempt", "exempt"]
+    assert [end.fair for end in ends] == [True, False, False]
+    state, whole = seen.state, seen.state.whole_stream
+    assert (state.windows_completed, state.windows_fair) == (3, 1)
+    assert (state.windows_unfair, state.windows_exempt) == (0, 2)
+    assert (whole.windows, whole.fair, whole.unfair, whole.exempt) == (3, 1, 0, 2)
+    assert (report.windows_exempt, report.can_bind) == (2, True)
+    assert "1 of 1 windows that it bound ended fair" in report.words
+    assert "2 of 3 windows were exempt: the property bound nothing." in report.words
+
+
+def test_what_was_measured_is_shown_without_support(
+    filled: tuple[Path, dict[str, Any]],
+) -> None:
+    seen, _, ends = filled[1]["few"]
+    exempt = ends[1]
+    assert (exempt.bias, exempt.bias_unshielded) == (0, 0)
+    assert exempt.measured_bias == exempt.measured_bias_unshielded > 0.25
+    now = seen.state.in_progress
+    assert (now.verdict, now.bias) == ("exempt", 0)
+
+
+def test_a_policy_that_can_never_bind_is_said_to(filled: tuple[Path, dict[str, Any]]) -> None:
+    seen, report, ends = filled[1]["vacuous"]
+    assert (seen.status, seen.can_bind, report.can_bind) == ("vacuous", False, False)
+    assert [end.verdict for end in ends] == ["exempt"]
+    assert "It can never bind" in report.words
+    assert "1 of 1 windows were exempt" in report.words
+
+
+def test_periods_are_exempt_while_a_group_has_nobody(
+    filled: tuple[Path, dict[str, Any]],
+) -> None:
+    seen, report, ends = filled[1]["periods"]
+    assert [end.verdict for end in ends] == ["exempt", "fair"]
+    assert (seen.status, seen.state.windows_exempt) == ("guaranteed", 1)
+    assert "1 of 1 periods that it bound ended fair" in report.words
+
+
+def test_the_whole_stream_is_counted_beside_its_window(
+    filled: tuple[Path, dict[str, Any]],
+) -> None:
+    groups = {g.group: g for g in filled[1]["few"][0].state.whole_stream.groups}
+    assert {name: group.seen for name, group in groups.items()} == {"a": 18, "b": 6}
+    proposals = "+++++-+-" * 3
+    people = "aabababb" + "aaaaaabb" + "a" * 8
+    for name, group in groups.items():
+        asked = [p == "+" for who, p in zip(people, proposals, strict=True) if who == name]
+        assert group.proposed == sum(asked)
+        assert group.proposed_rate == sum(asked) / len(asked)
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "words"),
+    [
+        (["few"], 0, "every window that the property bound was fair"),
+        (["vacuous"], 3, "exempt: the property bound nothing in any window"),
+        (["few", "vacuous"], 0, "every window that the property bound was fair"),
+    ],
+)
+def test_the_audit_of_a_database_tells_what_bound(
+    filled: tuple[Path, dict[str, Any]], streams: list[str], code: int, words: str
+) -> None:
+    result = CliRunner().invoke(app, ["audit", "--db", str(filled[0]), *streams])
+    assert result.exit_code == code, result.output
+    assert words in result.output
+    told = CliRunner().invoke(app, ["audit", "--db", str(filled[0]), *streams, "--json"])
+    data = json.loads(told.output)
+    assert data["verdict"] == ("exempt" if code else "fair")
+    for one_stream in data["streams"]:
+        counted = [one_stream[name] for name in ("fair", "unfair", "exempt")]
+        assert sum(counted) == one_stream["windows"]
+
+
+def test_an_audit_of_nothing_is_inconclusive(tmp_path: Path) -> None:
+    connection = SqliteDatabase(tmp_path / "s.db").connect()
+    connection.migrate(SqliteDatabase(tmp_path / "s.db").migrations())
+    connection.close()
+    result = CliRunner().invoke(app, ["audit", "--db", str(tmp_path / "s.db")])
+    assert (result.exit_code, "the database has no streams" in result.output) == (3, True)

@@ -133,7 +133,7 @@ def _describe(live: LiveStream) -> Stream:
         created=created.at,
         closed=live.closed,
         can_bind=live.can_bind,
-        alarms=() if live.watcher is None else tuple(live.watcher.alarms),
+        alarms=() if live.watcher is None else live.watcher.alarms,
         state=state_of(live),
     )
 

@@ -9,19 +9,17 @@ import msgspec
 from fairshield.counts import Counts
 from fairshield.policy import Policy
 from fairshield.runtime.report import plain_number
-from fairshield.spec import Property, Verdict, can_bind
+from fairshield.spec import Property, Verdict, can_bind, worst
 from fairshield.stream import AnyPolicy
-
-_ORDER: tuple[Verdict, ...] = ("exempt", "fair", "unfair")
 
 
 def overall(*verdicts: Verdict) -> Verdict:
-    """What to say of several moments: unfair if one was, fair if one bound and none was unfair.
+    """What to say of several moments: exempt also where there was none.
 
     >>> overall("exempt", "fair"), overall("fair", "unfair", "exempt"), overall()
     ('fair', 'unfair', 'exempt')
     """
-    return max(verdicts, key=_ORDER.index, default="exempt")
+    return worst(verdicts) or "exempt"
 
 
 def can_ever_bind(policy: AnyPolicy) -> bool:

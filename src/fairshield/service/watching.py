@@ -7,11 +7,12 @@ log; that a replay need not begin at the first entry, where it stands is stored 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
-from fairshield.counts import Counts
+from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputSchedule
 from fairshield.monitor import Alarm as Alarmed
@@ -25,12 +26,20 @@ from fairshield.stream import AnyPolicy
 logger = logging.getLogger("fairshield.service")
 
 _EVERY = 512
-"""Decisions after which it is stored where the monitor stands."""
+"""Decisions after which the monitor looks, and it is stored where it stands."""
 
 
 class _Stored(msgspec.Struct, frozen=True):
     monitor: dict[str, Any]
     alarms: list[Alarm]
+
+
+class _Seen(NamedTuple):
+    """A decision that can be observed, and the entry since which it can."""
+
+    made: Decided
+    entry: Decided | Observed
+    outcome: bool | None
 
 
 class Watcher:
@@ -53,96 +62,124 @@ class Watcher:
 
     def __init__(self, number: int, policy: AnyPolicy, *, stored: MonitorRow | None = None) -> None:
         self.number, self.policy = number, policy
-        self.alarms: list[Alarm] = []
+        self._alarms: list[Alarm] = []
         self.seq, self._hash = 0, b""
         self._pending: Decided | None = None
+        self._waiting: list[_Seen] = []
         self._failed = False
-        inputs = policy.inputs
-        length = policy.horizon if isinstance(policy, Policy) else policy.period
         state = None
         if stored is not None:
             try:
                 found = msgspec.json.decode(stored.state, type=_Stored)
             except msgspec.DecodeError as error:
                 raise InvalidValueError(f"the stored monitor cannot be read: {error}") from None
-            state, self.alarms, self.seq = found.monitor, found.alarms, stored.seq
-        self.monitor = Monitor(
+            state, self._alarms, self.seq = found.monitor, found.alarms, stored.seq
+        self._monitor = self._made(state)
+        self._stored_at = self._monitor.decided
+
+    def _made(self, state: dict[str, Any] | None) -> Monitor:
+        policy = self.policy
+        length = policy.horizon if isinstance(policy, Policy) else policy.period
+        return Monitor(
             policy.prop,
             # Only a schedule begins again with every window; without one there is one endless.
-            horizon=length if isinstance(inputs, InputSchedule) else None,
+            horizon=length if isinstance(policy.inputs, InputSchedule) else None,
             groups=policy.groups,
-            inputs=inputs,
+            inputs=policy.inputs,
             keep=1,
             state=state,
         )
-        self._stored_at = self.monitor.decided
 
     def add(self, entry: AnyEntry, hash: bytes) -> None:
         """Take an entry into account, unless that has been done; never raises."""
-        if entry.seq <= self.seq or self._failed:
+        if entry.seq <= self.seq:
             return
         self.seq, self._hash = entry.seq, hash
+        if isinstance(entry, Decided):
+            if self.policy.labelled:
+                self._pending = entry
+                return
+            self._waiting.append(_Seen(entry, entry, None))
+        elif isinstance(entry, Observed) and self._pending is not None:
+            self._waiting.append(_Seen(self._pending, entry, entry.outcome))
+            self._pending = None
+        if len(self._waiting) >= _EVERY:
+            self._look()
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What was found so far, in order."""
+        self._look()
+        return tuple(self._alarms)
+
+    def _look(self) -> None:
+        """Observe everybody who waits: many at once, which is far cheaper than one by one."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting or self._failed:
+            return
         try:
-            if isinstance(entry, Decided):
-                if self.policy.labelled:
-                    self._pending = entry
-                else:
-                    self._observe(entry, entry, None)
-            elif isinstance(entry, Observed) and self._pending is not None:
-                made, self._pending = self._pending, None
-                self._observe(made, entry, entry.outcome)
+            self._observe(waiting)
         except Exception:  # decisions do not depend on it
             logger.exception(
-                "the monitor of stream %s failed, and is not used any more", self.number
+                "the monitor of stream number %s failed: it is used no more", self.number
             )
             self._failed = True
 
-    def _observe(self, made: Decided, entry: Decided | Observed, outcome: bool | None) -> None:
-        seen = self.monitor.observe(
-            made.group, accepted=made.proposed, cost=made.cost, outcome=outcome
-        )
-        for alarm in seen.alarms:
-            if alarm.kind != "violation":  # ends of windows are counted beside the shield
-                self.alarms.append(
-                    Alarm(
-                        kind=alarm.kind,
-                        n=made.n,
-                        seq=entry.seq,
-                        at=entry.at,
-                        words=self._words(alarm),
-                    )
-                )
+    def _observe(self, seen: list[_Seen]) -> None:
+        before, state = self._monitor.decided, self._monitor.state
+        raised = _observed(self._monitor, seen)
+        for alarm in raised:
+            if alarm.kind == "violation":  # ends of windows are counted beside the shield
+                continue
+            until = alarm.at - before
+            then = self._made(state)
+            _observed(then, seen[:until])
+            made, entry, _ = seen[until - 1]
+            words = self._words(alarm, then)
+            self._alarms.append(Alarm(alarm.kind, made.n, entry.seq, entry.at, words))
 
-    def _words(self, alarm: Alarmed) -> str:
+    def _words(self, alarm: Alarmed, monitor: Monitor) -> str:
+        """For people, and of the monitor as it was: the same whenever somebody looks."""
         if alarm.kind == "model":
             return (
-                "People do not come as the policy expects: "
-                f"{self.monitor.diagnosis}. Decisions stay fair, but may cost more than they need; "
-                "make a policy from recent records."
+                f"People do not come as the policy expects: {monitor.diagnosis}. Decisions stay "
+                "fair, but may cost more than they need; make a policy from recent records."
             )
-        prop, report = self.policy.prop, self.monitor.report()
+        prop, report = self.policy.prop, monitor.report()
         bias = next(pair.bias for pair in report.pairs if set(pair.groups) == set(alarm.groups))
-        least = "" if bias is None else f", at least {bias.lower:.3g} with 95 % confidence"
-        counts = Counts({g.group: (g.seen, g.accepted) for g in report.groups})
+        least = (
+            "" if bias is None else f" (a bias of at least {bias.lower:.3g}, with 95 % confidence)"
+        )
+        finding = prop.finding(Counts({g.group: (g.seen, g.accepted) for g in report.groups}))
         return (
-            f"The classifier's proposals are unfair beyond chance: {_rates(counts)}. Their bias is "
-            f"{prop.bias_of(counts):.3g}{least}, and {prop.limit:.3g} is allowed. The shield keeps "
-            "the decisions fair; a better classifier would need it less."
+            f"The classifier's proposals are unfair beyond chance: {finding}{least}. The shield "
+            "keeps the decisions fair; a better classifier would need it less."
         )
 
     def to_store(self) -> MonitorRow | None:
         """Where it stands, if it is time to store that."""
-        due = self.monitor.decided >= self._stored_at + _EVERY
+        due = self._monitor.decided + len(self._waiting) >= self._stored_at + _EVERY
         if not due or self._pending is not None or self._failed:
             return None
-        self._stored_at = self.monitor.decided
-        state = msgspec.json.encode(_Stored(self.monitor.state, self.alarms))
+        self._look()
+        self._stored_at = self._monitor.decided
+        state = msgspec.json.encode(_Stored(self._monitor.state, self._alarms))
         return MonitorRow(self.number, self.seq, self._hash.hex(), state)
 
 
-def _rates(counts: Counts) -> str:
-    return " and ".join(f"{_rate(n, k)} of “{group}”" for group, (n, k) in counts.items())
+def _observed(monitor: Monitor, seen: list[_Seen]) -> tuple[Alarmed, ...]:
+    proposed = [made.proposed for made, _, _ in seen]
+    outcomes = [outcome for _, _, outcome in seen if outcome is not None]
+    return monitor.observe_many(
+        _column([made.group for made, _, _ in seen]),
+        proposed,
+        costs=[made.cost for made, _, _ in seen],
+        outcomes=outcomes or None,
+    )
 
 
-def _rate(seen: int, accepted: int) -> str:
-    return f"{100 * accepted / max(seen, 1):.1f} %"
+def _column(groups: list[Group]) -> Any:
+    """Groups as they are: numpy would make text of numbers beside text."""
+    column = np.empty(len(groups), object)
+    column[:] = groups
+    return column
