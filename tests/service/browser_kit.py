@@ -130,10 +130,20 @@ def make_policies(folder: Path) -> dict[str, Path]:
     """Policy files, small ones."""
     even = fs.InputModel.agnostic({"alpha": 0.5, "beta": 0.5})
     parity = fs.DemographicParity("0.25")
+    priced = fs.InputModel.from_table(
+        {
+            (group, proposed, cost): share
+            for group in ("alpha", "beta")
+            for proposed in (False, True)
+            for cost, share in ((0.0, 0.02), (0.25, 0.13), (0.5, 0.05), (0.75, 0.05))
+        }
+    )
     made = {
         "plain": fs.synthesize(parity, even, horizon=12),
         "labelled": fs.synthesize(fs.EqualOpportunity("0.25"), even, horizon=8),
         "perpetual": fs.PerpetualShield(parity, even, period=8).policy,
+        "support": fs.synthesize(fs.DisparateImpact("0.8", min_support=4), priced, horizon=12),
+        "never": fs.synthesize(fs.DemographicParity("0.25", min_support=7), even, horizon=12),
     }
     paths = {name: folder / f"{name}.shield" for name in made}
     for name, policy in made.items():
@@ -147,8 +157,10 @@ STREAMS: dict[str, dict[str, Any]] = {
     "labelled": {"policy": "labelled"},
     "over": {"policy": "plain", "windows": 1},
     "periods": {"policy": "perpetual"},
+    "rare": {"policy": "support"},
+    "never": {"policy": "never"},
 }
-_PEOPLE = {"credit": 29, "labelled": 13, "over": 12, "periods": 21}
+_PEOPLE = {"credit": 29, "labelled": 13, "over": 12, "periods": 21, "rare": 430, "never": 14}
 
 
 def populate(server: WebServer, policies: dict[str, Path], names: tuple[str, ...] = ()) -> None:
@@ -160,13 +172,14 @@ def populate(server: WebServer, policies: dict[str, Path], names: tuple[str, ...
             "/v1/streams", {**settings, "name": name, "policy": digests[settings["policy"]]}
         )
         if name in _PEOPLE:
-            people = [_person(i, name == "labelled") for i in range(_PEOPLE[name])]
+            people = [_person(i, name) for i in range(_PEOPLE[name])]
             server.post(f"/v1/streams/{name}/decisions:batch", {"decisions": people}, key="first")
 
 
-def _person(i: int, labelled: bool) -> dict[str, Any]:
-    """Of alpha one in five is proposed, of beta four in five."""
-    group = ("alpha", "beta")[i % 2]
+def _person(i: int, name: str) -> dict[str, Any]:
+    """Of alpha one in five is proposed, of beta four in five; every third window is alpha's."""
+    labelled = name == "labelled"
+    group = ("alpha", "beta")[i % 2 if name != "rare" or i // 12 % 3 else 0]
     person = {"group": group, "proposed": (i // 2 % 5 > 0) == (group == "beta"), "cost": i % 4 / 4}
     return person | ({"outcome": i % 3 > 0} if labelled else {})
 

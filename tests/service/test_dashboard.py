@@ -118,6 +118,9 @@ PAGES = (
     "/streams/periods",
     "/streams/credit/decisions/4",
     "/streams/periods/decisions/9",
+    "/streams/rare",
+    "/streams/never",
+    "/policies/never",
     "/problems",
     "/problems/key-reused",
 )
@@ -128,6 +131,8 @@ PAGES = (
 def test_every_page_is_quiet_accessible_and_fits(
     eyes: Eyes, server: WebServer, path: str, scheme: str
 ) -> None:
+    if path == "/policies/never":
+        path = f"/policies/{server.get('/v1/streams/never')['policy']}"
     page = eyes.open(server.address + path, color_scheme=scheme)
     if page.locator("#live").count():
         wait_live(page)
@@ -279,6 +284,74 @@ def test_a_classifier_that_is_fair_alone_is_no_alarm(
     expect(page.locator("#window-ends .without:not(.fair)")).to_have_count(1)
 
 
+def test_windows_that_bound_nothing_are_not_green(eyes: Eyes, server: WebServer) -> None:
+    state = server.get("/v1/streams/rare/state")
+    page = eyes.open(f"{server.address}/streams/rare")
+    ends = server.get("/v1/streams/rare/windows?first=15")["windows"][::-1]
+    assert {end["verdict"] for end in ends} == {"fair", "exempt"}
+    marks = page.locator("#window-ends .mark")
+    expect(marks).to_have_text([end["verdict"] for end in ends])
+    expect(page.locator("#window-ends .mark.fair")).to_have_count(sum(e["fair"] for e in ends))
+    tiles = page.locator('[data-live="tiles"]')
+    bound = state["windows_completed"] - state["windows_exempt"]
+    expect(tiles).to_contain_text(f"of {bound} that bound")
+    expect(tiles).to_contain_text(f"{state['windows_exempt']} windows exempt: nothing bound")
+
+
+def test_a_property_that_can_never_bind_is_neutral(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(server.address)
+    expect(card(page, "never").locator(".light")).to_have_text("Never binds")
+    expect(card(page, "never")).not_to_contain_text("Certain")
+    expect(card(page, "never")).to_contain_text("none bound")
+    page.goto(f"{server.address}/streams/never")
+    expect(page.locator(".light, .mark")).to_have_text(["Never binds", "exempt"])
+    expect(page.locator(".callout")).to_contain_text("This property can never bind")
+    page.get_by_role("link", name="More").click()
+    expect(page.locator(".title .light")).to_have_text("Never binds")
+    expect(page.locator(".callout")).to_contain_text("Nothing is promised")
+
+
+def test_alarms_of_the_monitor_are_told_with_time_and_place(eyes: Eyes, server: WebServer) -> None:
+    alarms = server.get("/v1/streams/rare")["alarms"]
+    assert {alarm["kind"] for alarm in alarms} == {"bias", "model"}
+    page = eyes.open(f"{server.address}/streams/rare")
+    shown = page.locator('[data-live="alarms"] .callout')
+    expect(shown).to_have_count(2)
+    for i, alarm in enumerate(alarms):
+        expect(shown.nth(i)).to_contain_text(alarm["words"])
+        expect(shown.nth(i)).to_contain_text(f"since decision {alarm['n']}")
+    assert any("impact ratio" in alarm["words"] for alarm in alarms)
+    page.goto(server.address)
+    expect(card(page, "rare")).to_contain_text("unfair classifier")
+    expect(card(page, "empty")).not_to_contain_text("Alarms")
+
+
+def test_rates_of_the_whole_stream_stand_beside_those_of_the_window(
+    eyes: Eyes, server: WebServer
+) -> None:
+    state = server.get("/v1/streams/rare/state")
+    page = eyes.open(f"{server.address}/streams/rare")
+    parts = page.locator("table.rates tbody")
+    expect(parts).to_have_count(2)
+    for part, scope in ((parts.nth(0), "in_progress"), (parts.nth(1), "whole_stream")):
+        for row, group in enumerate(state[scope]["groups"], 1):
+            expect(part.locator("tr").nth(row)).to_contain_text(f"{100 * group['rate']:.1f}")
+    page.goto(f"{server.address}/streams/periods")
+    expect(page.locator("table.rates tbody")).to_have_count(1)
+
+
+def test_reasons_are_for_those_who_know_nothing_of_shields(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit?rows=50")
+    reasons = page.locator('td[data-label="Because"]').all_inner_texts()
+    assert reasons
+    assert all(reason.startswith("Overruled: ") for reason in reasons)
+    assert not any("guaranteed" in reason or "counters" in reason for reason in reasons)
+    assert any("could not have been balanced in the" in reason for reason in reasons)
+    page.get_by_label("Reason contains").fill("could not have been balanced")
+    shown = page.locator("table.decisions tbody tr")
+    expect(shown).to_have_count(sum("could not have been balanced" in text for text in reasons))
+
+
 def test_a_closed_stream_promises_nothing(eyes: Eyes, server: WebServer, plain: str) -> None:
     server.post("/v1/streams", {"name": "shut", "policy": plain})
     server.decide("shut", "alpha", proposed=True)
@@ -391,12 +464,18 @@ def test_what_if_answers_for_the_cost_that_is_given(eyes: Eyes, server: WebServe
     wait_live(page)
     cases = page.locator("table.what-if tbody tr")
     expect(cases).to_have_count(4)
+    expect(page.get_by_label("Cost of overruling")).to_have_value("1")
     page.get_by_label("Cost of overruling").fill("0.01")
     expect(page).to_have_url(re.compile("cost=0.01"))
     wanted = server.get("/v1/streams/credit/outlook?cost=0.01")
     for i, case in enumerate(wanted["what_if"]):
         words = ("accept" if case["accepted"] else "reject") + ", overruling" * case["overruled"]
         expect(cases.nth(i).locator(".verdict")).to_have_text(words)
+
+
+def test_what_if_begins_at_a_cost_that_the_input_model_knows(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/rare")
+    expect(page.get_by_label("Cost of overruling")).to_have_value("0.25")
 
 
 def test_decisions_are_filtered_and_more_are_loaded(eyes: Eyes, server: WebServer) -> None:

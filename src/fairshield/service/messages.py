@@ -283,7 +283,8 @@ class Stream(Message, frozen=True):
 
     ``kind`` is ``"window"`` or the kind of periodic shield; ``length`` the decisions in a window
     or period; ``limit`` the largest bias that is fair.  ``labelled``: every decision must be
-    followed by its outcome.  ``can_bind``: whether the property can ever bind; if it cannot, the
+    followed by its outcome.  After ``checkpoints`` decisions of a window the property must hold,
+    too, not only at the end.  ``can_bind``: whether the property can ever bind; if it cannot, the
     ``status`` is ``"vacuous"``.  ``alarms`` are those of the monitor, in order.
     """
 
@@ -297,6 +298,7 @@ class Stream(Message, frozen=True):
     windows: int | None
     groups: tuple[Group, ...]
     labelled: bool
+    checkpoints: tuple[int, ...]
     human: bool
     created: str
     closed: bool

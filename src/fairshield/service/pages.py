@@ -20,17 +20,18 @@ from fairshield._version import __version__
 from fairshield.service import show, views
 from fairshield.service.assets import address, compressed
 from fairshield.service.commands import decision_of
-from fairshield.service.context import Call
+from fairshield.service.context import Call, described
 from fairshield.service.entries import Overridden, entry_of
 from fairshield.service.events import service_state
 from fairshield.service.http import App, Reply
-from fairshield.service.live import LiveStream
+from fairshield.service.live import AnyPolicy, LiveStream
 from fairshield.service.messages import (
     Cost,
     Decision,
     Explanation,
     GuaranteeReport,
     Outlook,
+    Rates,
     Scope,
     Stream,
 )
@@ -38,6 +39,7 @@ from fairshield.service.problems import KINDS, Refusal
 from fairshield.service.reports import describe, report_of
 from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, PolicyRow
+from fairshield.service.tallies import can_ever_bind
 
 COOKIE = "fairshield_key"
 _HTML = b"text/html; charset=utf-8"
@@ -66,13 +68,37 @@ class About:
     promise: str
     overridable: dict[int, bool]
     here: views.Here
+    finding: str
+    usual_cost: float
 
     @classmethod
     def of(cls, live: LiveStream) -> About:
         """What is to be shown of a stream."""
         return cls(
-            describe(live), report_of(live), show.promise(live), live.overridable, views.here(live)
+            stream=describe(live),
+            report=report_of(live),
+            promise=show.promise(live),
+            overridable=live.overridable,
+            here=views.here(live),
+            finding=str(live.policy.prop.finding(live.shield.counts)),
+            usual_cost=views.usual_cost(live.policy),
         )
+
+    @property
+    def rates(self) -> list[tuple[str, tuple[Rates, ...], bool]]:
+        """Acceptance rates by scope: its name, groups, and whether proposals are too far apart.
+
+        In periods what is judged is the whole stream, unless it began with other people.
+        """
+        stream, state = self.stream, self.stream.state
+        now, whole = state.in_progress, state.whole_stream
+        unfair = not show.within(now.bias_unshielded, stream.limit)
+        everybody = ("Since the first decision", whole.groups, False)
+        if stream.kind == "window":
+            return [("In this window", now.groups, unfair), everybody]
+        if now.groups == whole.groups:
+            return [("Since the first decision", now.groups, unfair)]
+        return [("With those it started from", now.groups, unfair), everybody]
 
     @property
     def over(self) -> bool:
@@ -130,7 +156,8 @@ class StreamQuery(msgspec.Struct, frozen=True):
     reason: str = ""
     least: Cost = 0.0
     rows: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 12
-    cost: Cost = 1.0
+    cost: Cost | None = None
+    """``None``: one that the input model knows."""
 
     def more(self) -> str:
         """The address that shows more rows."""
@@ -144,11 +171,12 @@ async def stream_page(call: Call) -> Reply:
     name, engine = call.path["name"], call.service.engine
     query = _query(call, StreamQuery)
     about = await engine.query(name, About.of)
-    outlook = asyncio.create_task(_outlook(call, about, query.cost))
+    cost = about.usual_cost if query.cost is None else query.cost
+    outlook = asyncio.create_task(_outlook(call, about, cost))
     tables = await engine.read(lambda connection: _tables(connection, call, about, query))
     return _render(
         call, "stream.html.j2", about=about, stream=about.stream, state=about.stream.state,
-        report=about.report, query=query, service=service_state(call.service),
+        report=about.report, query=query, cost=cost, service=service_state(call.service),
         outlook=await outlook, events=f"/v1/streams/{name}/events", **tables,
     )  # fmt: skip
 
@@ -157,10 +185,10 @@ def _tables(connection: Connection, call: Call, about: About, query: StreamQuery
     """What the page reads from the log."""
     stream = about.stream
     number = _number(connection, stream.name)
-    decisions = _decisions(connection, number, stream.length, query)
+    decisions = _decisions(connection, number, stream, query)
     first = max(0, stream.state.windows_completed - _WINDOWS)
     series = views.series(number, connection, call.service.shelf, last=_POINTS)
-    points = list(zip(series.n, series.bias, series.bias_unshielded, strict=True))
+    points = list(zip(series.n, series.measured_bias, series.measured_bias_unshielded, strict=True))
     return {
         "decisions": decisions[: query.rows],
         "more": query.more() if len(decisions) > query.rows and query.rows < 1000 else None,
@@ -171,7 +199,7 @@ def _tables(connection: Connection, call: Call, about: About, query: StreamQuery
 
 
 def _decisions(
-    connection: Connection, number: int, length: int, query: StreamQuery
+    connection: Connection, number: int, stream: Stream, query: StreamQuery
 ) -> list[Decision]:
     """The latest decisions that are asked for, and one more if there is one."""
     found: list[Decision] = []
@@ -180,18 +208,19 @@ def _decisions(
         rows = connection.latest(
             number, before=before, limit=500, only_overruled=query.show == "overruled"
         )
-        made = [decision_of(row, length) for row in rows]
-        found += [decision for decision in made if _wanted(decision, query)]
+        made = [decision_of(row, stream.length) for row in rows]
+        found += [decision for decision in made if _wanted(decision, stream, query)]
         if len(rows) < 500:
             break
         before, scanned = made[-1].n, scanned + 500
     return found[: query.rows + 1]
 
 
-def _wanted(decision: Decision, query: StreamQuery) -> bool:
+def _wanted(decision: Decision, stream: Stream, query: StreamQuery) -> bool:
+    words = show.reason(decision, stream, decision.remaining)
     return (
         query.group in ("", str(decision.group))
-        and query.reason.lower() in decision.reason.lower()
+        and query.reason.lower() in f"{words} {decision.reason}".lower()
         and decision.cost >= query.least
     )
 
@@ -248,6 +277,29 @@ def _number(connection: Connection, name: str) -> int:
     number = connection.stream(name)
     assert number is not None  # streams stay
     return number
+
+
+# Policies -----------------------------------------------------------------------------------
+
+
+async def policy_page(call: Call) -> Reply:
+    """One policy: what it promises, what was found of it, and which streams it decides."""
+    engine, shelf, which = call.service.engine, call.service.shelf, call.path["policy"]
+
+    def look(connection: Connection) -> tuple[PolicyRow | None, AnyPolicy | None]:
+        row = connection.policy(which)
+        ready = row is not None and row.status == "ready" and row.digest is not None
+        return row, shelf.policy(str(row.digest), connection) if row and ready else None
+
+    row, policy = await engine.read(look)
+    if row is None:
+        raise Refusal("not-found", f"there is no policy {which!r}")
+    names = [name for _, name in await engine.read(Connection.streams)]
+    streams = [one for one in await described(call.service, names) if one.policy == row.digest]
+    return _render(
+        call, "policy.html.j2", policy=row, streams=streams,
+        can_bind=None if policy is None else can_ever_bind(policy),
+    )  # fmt: skip
 
 
 # Problems -----------------------------------------------------------------------------------
@@ -373,6 +425,7 @@ PAGES = (
     Page("/", overview),
     Page("/streams/{name}", stream_page),
     Page("/streams/{name}/decisions/{n}", explanation),
+    Page("/policies/{policy}", policy_page),
     Page("/problems", problems, scope=None),
     Page("/problems/{kind}", problem_kind, scope=None),
     Page("/favicon.ico", icon, scope=None),

@@ -129,6 +129,7 @@ def _describe(live: LiveStream) -> Stream:
         windows=policy.last if isinstance(policy, PeriodicPolicy) else created.windows,
         groups=policy.groups,
         labelled=policy.labelled,
+        checkpoints=() if isinstance(policy, PeriodicPolicy) else policy.due[:-1],
         human=created.human,
         created=created.at,
         closed=live.closed,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.live import LiveStream
-from fairshield.service.messages import Status, Stream
+from fairshield.service.messages import Decision, Status, Stream, WhatIf
 from fairshield.spec import (
     DemographicParity,
     DisparateImpact,
@@ -35,10 +35,11 @@ class Light(NamedTuple):
 
 
 STATUSES: dict[Status, Light] = {
-    "violated": Light("Violated", "a window or period has ended unfair", 0),
+    "violated": Light("Violated", "a window or period was unfair when it had to be fair", 0),
     "at-risk": Light("At risk", "the end of this window or period may be unfair", 1),
-    "guaranteed": Light("Guaranteed", "certain to end fair, whoever comes", 2),
-    "finished": Light("Finished", "no more decisions: all made, or closed", 3),
+    "vacuous": Light("Never binds", "the property can never bind: nothing is promised", 2),
+    "guaranteed": Light("Guaranteed", "certain to end fair, whoever comes", 3),
+    "finished": Light("Finished", "no more decisions: all made, or closed", 4),
 }
 
 
@@ -115,11 +116,6 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def because(reason: str) -> str:
-    """A reason, without the verb that the table has a column for."""
-    return reason.split(": ", 1)[-1]
-
-
 def bar(value: float | None, limit: float | None) -> float:
     """Length of a bar, in percent, on a scale of four limits."""
     full = 4 * limit if limit else 1.0
@@ -162,12 +158,41 @@ def just_begun(stream: Stream) -> bool:
     return counted_anew and 10 * (state.position - 1) < stream.length
 
 
+# Reasons ------------------------------------------------------------------------------------
+
+
+def reason(case: Decision | WhatIf, stream: Stream, left: int) -> str:
+    """Why this is decided, for whoever knows nothing of shields; ``left`` decisions come after."""
+    unit = "window" if stream.kind == "window" else "period"
+    words = {
+        "forced": _forced(case, unit, left, bool(stream.checkpoints)),
+        "cheapest": "balancing it later is expected to cost more than overruling it now, at "
+        f"{figure(case.cost)}"
+        if case.overruled
+        else "it can still be balanced, and overruling is not expected to pay",
+        "lost": f"a fair end of this {unit} is no longer certain, whatever is decided"
+        + ("; this is the less risky decision" if case.overruled else ""),
+    }
+    verb = "Overruled" if case.overruled else "As proposed"
+    return f"{verb}: {words[case.why]}" if case.why in words else sentence(case.reason)
+
+
+def _forced(case: Decision | WhatIf, unit: str, left: int, checkpoints: bool) -> str:
+    other = f"one more {'rejection' if case.accepted else 'acceptance'} of group {case.group}"
+    if checkpoints:
+        return f"{other} could not have been balanced before fairness is due"
+    if not left:
+        return f"{other} would have ended the {unit} unfair"
+    room = f"the {left:,} decisions" if left > 1 else "the one decision"
+    return f"{other} could not have been balanced in {room} left"
+
+
 TESTS: dict[str, Callable[..., bool]] = {"within": within, "just_begun": just_begun}
 FILTERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        bias, figure, whole, percent, milliseconds, clock, day, short, verdict, because, bar,
-        sentence, tally, told
+        bias, figure, whole, percent, milliseconds, clock, day, short, verdict, bar, sentence,
+        tally, told, reason
     )
 }  # fmt: skip
 
@@ -178,10 +203,16 @@ FILTERS: dict[str, Callable[..., Any]] = {
 def promise(live: LiveStream) -> str:
     """What a stream promises, in one sentence."""
     policy = live.policy
-    what = _kept(policy.prop, *map(str, policy.groups))
+    what = _kept(policy.prop, *map(str, policy.groups)) + _support(policy.prop)
     if isinstance(policy, PeriodicPolicy):
         return f"{what}, among all people so far, at the end of every {live.length} decisions."
     return f"{what}, at the end of every window of {live.length} decisions."
+
+
+def _support(prop: Property) -> str:
+    """The condition under which the property binds."""
+    least = prop.min_support
+    return f", where both have at least {least:,} people" if least else ""
 
 
 def _kept(prop: Property, a: str, b: str) -> str:
@@ -200,4 +231,4 @@ def _kept(prop: Property, a: str, b: str) -> str:
         return f"Acceptance rates of “{a}” and “{b}” are each at least {least} times the other"
     if type(prop) is DisparateImpact:
         return f"The acceptance rate of “{a}” is at most {figure(prop.limit)} times that of “{b}”"
-    return sentence(told(str(prop), (a, b)))
+    return sentence(told(prop.words(), (a, b)))

@@ -231,6 +231,13 @@ def here(live: LiveStream) -> Here:
     return Here(live.seq, shield.policy, shield.counts, shield.decided, pending)
 
 
+def usual_cost(policy: AnyPolicy) -> float:
+    """The cost of overruling that the policy's input model thinks likeliest."""
+    length = policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
+    table = policy.inputs.table(length)
+    return float(table.levels[int(np.argmax(table.probs.sum(axis=(0, 1, 2))))])
+
+
 def outlook(at: Here, cost: float, groups: Iterable[Group]) -> Outlook:
     """Expected cost of what is left, and what would be decided on each kind of person."""
     policy = at.policy

@@ -7,7 +7,7 @@ log; that a replay need not begin at the first entry, where it stands is stored 
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -34,12 +34,8 @@ class _Stored(msgspec.Struct, frozen=True):
     alarms: list[Alarm]
 
 
-class _Seen(NamedTuple):
-    """A decision that can be observed, and the entry since which it can."""
-
-    made: Decided
-    entry: Decided | Observed
-    outcome: bool | None
+_Seen = tuple[Group, bool, float, bool | None, int, str]
+"""A decision that can be observed: group, proposal, cost, outcome; since which entry, and when."""
 
 
 class Watcher:
@@ -99,10 +95,12 @@ class Watcher:
             if self.policy.labelled:
                 self._pending = entry
                 return
-            self._waiting.append(_Seen(entry, entry, None))
+            made, outcome = entry, None
         elif isinstance(entry, Observed) and self._pending is not None:
-            self._waiting.append(_Seen(self._pending, entry, entry.outcome))
-            self._pending = None
+            made, outcome, self._pending = self._pending, entry.outcome, None
+        else:
+            return
+        self._waiting.append((made.group, made.proposed, made.cost, outcome, entry.seq, entry.at))
         if len(self._waiting) >= _EVERY:
             self._look()
 
@@ -134,9 +132,9 @@ class Watcher:
             until = alarm.at - before
             then = self._made(state)
             _observed(then, seen[:until])
-            made, entry, _ = seen[until - 1]
+            *_, seq, at = seen[until - 1]
             words = self._words(alarm, then)
-            self._alarms.append(Alarm(alarm.kind, made.n, entry.seq, entry.at, words))
+            self._alarms.append(Alarm(alarm.kind, alarm.at, seq, at, words))
 
     def _words(self, alarm: Alarmed, monitor: Monitor) -> str:
         """For people, and of the monitor as it was: the same whenever somebody looks."""
@@ -168,18 +166,9 @@ class Watcher:
 
 
 def _observed(monitor: Monitor, seen: list[_Seen]) -> tuple[Alarmed, ...]:
-    proposed = [made.proposed for made, _, _ in seen]
-    outcomes = [outcome for _, _, outcome in seen if outcome is not None]
-    return monitor.observe_many(
-        _column([made.group for made, _, _ in seen]),
-        proposed,
-        costs=[made.cost for made, _, _ in seen],
-        outcomes=outcomes or None,
-    )
-
-
-def _column(groups: list[Group]) -> Any:
-    """Groups as they are: numpy would make text of numbers beside text."""
-    column = np.empty(len(groups), object)
-    column[:] = groups
-    return column
+    groups, proposed, costs, told, _, _ = zip(*seen, strict=True)
+    # As they are: numpy would make text of numbers beside text.
+    names = np.empty(len(groups), object)
+    names[:] = groups
+    outcomes = [outcome for outcome in told if outcome is not None]
+    return monitor.observe_many(names, proposed, costs=costs, outcomes=outcomes or None)

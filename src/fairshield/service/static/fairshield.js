@@ -224,8 +224,8 @@
       const x = Math.max(decision, n.at(-1) ?? 0);
       if (x === n.at(-1)) for (const column of points) column.pop();
       n.push(x);
-      bias.push(series.bias[i]);
-      without.push(series.bias_unshielded[i]);
+      bias.push(series.measured_bias[i]);
+      without.push(series.measured_bias_unshielded[i]);
     });
     const extra = Math.max(0, n.length - MOST);
     for (const column of points) column.splice(0, extra);
@@ -269,6 +269,7 @@
       n: Number(dataset.n),
       bias: number(dataset.bias),
       without: number(dataset.without),
+      exempt: dataset.verdict === "exempt",
     }));
   }
 
@@ -311,8 +312,8 @@
     for (const end of ends()) {
       if (end.n < u.scales.x.min || end.n > u.scales.x.max) continue;
       const fair = !limit() || end.without <= limit() + ROUNDING;
-      dot(u, end.n, end.without, fair ? "--beside" : "--without");
-      dot(u, end.n, end.bias, "--with");
+      dot(u, end.n, end.without, fair || end.exempt ? "--beside" : "--without");
+      dot(u, end.n, end.bias, end.exempt ? "--beside" : "--with");
     }
     u.ctx.restore();
   }
