@@ -441,7 +441,7 @@ class _Auditor:
             findings=tuple(findings),
             finished=finished,
             receipts=self._receipts,
-            doubt=self._count.doubt if counted else None,
+            doubt=count.doubt if count else None,
         )
 
 
