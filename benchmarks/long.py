@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import fairshield as fs
 from benchmarks.measure import Figure, best_of, in_new_process
 from fairshield.long import LongPolicy
-from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.runtime.compiled import decide_batch
+from fairshield.runtime.requests import Requests
 from fairshield.simulate import simulate
 from fairshield.synthesis import least_cost
 

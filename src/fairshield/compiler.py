@@ -5,7 +5,7 @@ It does not notice that a function called from another file changed, so that aft
 decisions could be read from new tables.  Ours is kept in a folder named after the content of all
 our files instead: any change, and nothing old is found.
 
-Importing this module loads numba.
+Importing this module loads numba, or says how to install it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from fairshield.extras import check_can_compile
+
+check_can_compile()
 
 from numba import config as _numba_config
 from numba import njit

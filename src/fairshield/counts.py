@@ -111,6 +111,23 @@ def unknown_group(group: object, known: tuple[Group, ...]) -> UnknownGroupError:
     return UnknownGroupError(said)
 
 
+def place_among(known: tuple[Group, ...], group: object) -> int:
+    r"""Where ``group`` is in ``known``; -1 if it is none of them.
+
+    Names are told apart as the keys of a dictionary are: 1, 1.0, ``True`` and numpy's are one,
+    ``"1"`` is another.
+
+    >>> known = (1, "1")
+    >>> [place_among(known, name) for name in (True, 1.0, "1", "1\0", None, [1])]
+    [0, 0, 1, -1, -1, -1]
+    """
+    try:
+        places: dict[Any, int] = {name: place for place, name in enumerate(known)}
+        return places.get(group, -1)
+    except TypeError:
+        return -1
+
+
 def reads_like(group: object, known: tuple[Group, ...]) -> Group | None:
     """A known group that is written the same and is of another type.
 
@@ -130,6 +147,15 @@ def _sort(group: object) -> str:
     if isinstance(group, bool):
         return "a truth value"
     return "a number" if isinstance(group, int | float) else "text"
+
+
+def name_order(name: object) -> tuple[str, str]:
+    """Sorts names by what is written, and those that read alike by their type.
+
+    >>> sorted(["1", 2, 1], key=name_order)
+    [1, '1', 2]
+    """
+    return str(name), type(name).__name__
 
 
 def in_words(names: Iterable[object]) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import is_whole
+from fairshield.counts import is_whole, name_order
 from fairshield.errors import InvalidValueError, MissingExtraError
-from fairshield.groups import groups_of
+from fairshield.groups import Coded, groups_of
 from fairshield.inputs.columns import check_known, column
 from fairshield.outcomes import OutcomeTally
 from fairshield.spec import (
@@ -161,7 +161,7 @@ def _counters(
 ) -> Ints:  # fmt: skip
     """``(windows, groups, 2)``: people who count, and accepted among them."""
     accepted = column(y_pred, "y_pred") == pos_label
-    names, group = _numbered(column(groups_of(sensitive_features), "sensitive_features"))
+    names, group = _numbered(groups_of(sensitive_features))
     truth = column(y_true, "y_true")
     if prop.relevant_outcome is not None:
         check_known(truth, "y_true")
@@ -190,8 +190,8 @@ def _warn_of_outcomes(
     told.coverage(relevant=relevant).warn("by y_pred", stacklevel=4)
 
 
-def _numbered(groups: NDArray[Any]) -> tuple[list[Any], Ints]:
-    names = sorted(dict.fromkeys(groups.tolist()), key=str)
+def _numbered(groups: NDArray[Any] | Coded) -> tuple[list[Any], Ints]:
+    names = sorted(dict.fromkeys(groups.tolist()), key=name_order)
     number = {name: i for i, name in enumerate(names)}
     return names, np.array([number[name] for name in groups.tolist()], np.int64)
 

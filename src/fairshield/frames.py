@@ -428,7 +428,8 @@ def _coded(series: nw.Series[Any]) -> Coded:
     """
     # NaN, which polars does not count as missing, differs from itself.
     values = [value for value in series.unique().drop_nulls().to_list() if value == value]
-    if len(values) > _COMPARED:
+    if len(values) > _COMPARED or len(set(map(type, values))) > 1:
+        # Of mixed types, which not every kind of frame compares as Python does.
         missing = series.is_null().to_list()
         told = zip(series.to_list(), missing, strict=True)
         return Coded.of(None if gone or value != value else value for value, gone in told)

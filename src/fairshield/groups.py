@@ -9,11 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Group, group_name, reads_like, unknown_group
+from fairshield.counts import Group, group_name, place_among, reads_like, unknown_group
 from fairshield.errors import InvalidValueError, UnknownGroupError, argument
 
 CROSS = " × "
 """Stands between the parts of an intersectional group's name."""
+Places = NDArray[np.signedinteger[Any]]
+"""Of each person's group among those known; -1 where it is none of them."""
 MISSING = "(missing)"
 """How a person without a group is reported."""
 
@@ -79,7 +81,7 @@ class Unseen:
     def among(self, known: tuple[Group, ...]) -> Unseen:
         """The same for a policy that knows these groups, targets spelt as they are."""
         for name, _ in self.names:
-            if name in known:
+            if place_among(known, name) >= 0:
                 raise InvalidValueError(
                     f"unseen maps {name!r}, which the policy knows: leave it out of the mapping"
                 )
@@ -90,7 +92,8 @@ class Unseen:
         """The declared group that ``name`` counts as; ``None`` if the proposal is followed."""
         name = _plain(name)
         missing, listed = _is_missing(name), dict(self.names)
-        if not missing and name not in tuple(listed) and reads_like(name, known) is not None:
+        listed_here = place_among(tuple(listed), name) >= 0
+        if not missing and not listed_here and reads_like(name, known) is not None:
             raise unknown_group(name, known)
         if self.kind == "follow":
             return None
@@ -102,9 +105,9 @@ class Unseen:
         raise UnknownGroupError(f"{what}; say what happens to others with {argument('unseen')}")
 
     def placed(
-        self, numbers: NDArray[np.int8], who: NDArray[Any] | Coded, known: tuple[Group, ...],
+        self, numbers: Places, who: NDArray[Any] | Coded, known: tuple[Group, ...],
         column: str,
-    ) -> NDArray[np.int8]:  # fmt: skip
+    ) -> Places:  # fmt: skip
         """``numbers``, each person's place in ``known`` or -1, where -1 is left to the followed.
 
         Raises
@@ -115,7 +118,7 @@ class Unseen:
         unknown = np.flatnonzero(numbers < 0)
         if not unknown.size:
             return numbers
-        others = Coded.of(who[unknown].tolist())
+        others = Coded.of(who[unknown].tolist(), column)
         places = []
         for code, name in enumerate(others.names):
             try:
@@ -125,7 +128,7 @@ class Unseen:
                 raise UnknownGroupError(f"{column}[{row}]: {error}") from None
             places.append(-1 if target is None else known.index(target))
         placed = numbers.copy()
-        placed[unknown] = np.array(places, np.int8)[others.codes]
+        placed[unknown] = np.array(places, np.intp)[others.codes]
         return placed
 
     def __str__(self) -> str:
@@ -133,6 +136,9 @@ class Unseen:
 
 
 def _spelt(name: Group, known: tuple[Group, ...]) -> Group:
+    exact = place_among(known, name)
+    if exact >= 0:
+        return known[exact]
     for group in known:
         if str(group) == str(name):
             return group
@@ -145,7 +151,10 @@ def stranger(name: Any) -> Group:
 
 
 def _is_missing(name: Any) -> bool:
-    return name is None or type(name).__name__ == "NAType" or bool(name != name)
+    if name is None or type(name).__name__ == "NAType":
+        return True
+    differs = name != name
+    return differs is True or (isinstance(differs, np.bool_) and bool(differs))
 
 
 def _plain(name: Any) -> Any:
@@ -170,10 +179,19 @@ class Coded:
     codes: NDArray[Any]
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Coded:
-        """Names in order of appearance."""
+    def of(cls, values: Iterable[Any], column: str = "groups") -> Coded:
+        """Names in order of appearance, told apart as the keys of a dictionary are.
+
+        So 1, 1.0, ``True`` and numpy's are one name, and ``"1"`` is another.
+        """
         places: dict[Any, int] = {}
-        codes = [places.setdefault(value, len(places)) for value in values]
+        try:
+            codes = [places.setdefault(value, len(places)) for value in values]
+        except TypeError as error:
+            raise InvalidValueError(
+                f"{column} must be one-dimensional, a name for each person, and holds what can be "
+                f"none: {error}"
+            ) from None
         return cls(tuple(places), np.array(codes, np.intp))
 
     def __len__(self) -> int:
@@ -182,16 +200,22 @@ class Coded:
     def __getitem__(self, here: slice | NDArray[Any]) -> Coded:
         return Coded(self.names, self.codes[here])
 
-    def among(self, known: tuple[Group, ...]) -> NDArray[np.int8]:
+    def among(self, known: tuple[Group, ...]) -> Places:
         """The place of each person's group in ``known``; -1 where it is none of them."""
-        places = [known.index(name) if name in known else -1 for name in self.names]
-        found: NDArray[np.int8] = np.array(places, np.int8)[self.codes]
+        index = {name: place for place, name in enumerate(known)}
+        places = [index.get(name, -1) for name in self.names]
+        found: Places = np.array(places, _type_for(known))[self.codes]
         return found
 
     def used(self) -> list[int]:
         """The codes that occur."""
         seen = np.bincount(self.codes, minlength=len(self.names)).tolist()
         return [code for code, people in enumerate(seen) if people]
+
+    def first(self) -> list[int]:
+        """Where each name first occurs, of names that all do."""
+        rows: list[int] = np.unique(self.codes, return_index=True)[1].tolist()
+        return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         names = np.empty(len(self.names), dtype=object)
@@ -201,6 +225,67 @@ class Coded:
     def tolist(self) -> list[Any]:
         """Everybody's name."""
         return [self.names[code] for code in self.codes.tolist()]
+
+
+def group_column(values: Any, column: str = "groups") -> NDArray[Any] | Coded:
+    r"""One name per person: an array where all are text or all are numbers, else by name.
+
+    Never an array that numpy makes of a list: of mixed types it makes text, and it drops NULs at
+    the end of text, so that 1, ``"1"`` and ``"1\0"`` would be one group.
+    """
+    if isinstance(values, Coded):
+        return values
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray):
+        return Coded.of(values, column)
+    if isinstance(values, np.ma.MaskedArray):
+        return Coded.of(values.tolist(), column)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidValueError(
+            f"{column} must be one-dimensional, a name for each person, got "
+            + (f"shape {array.shape}" if array.ndim else f"{values!r}")
+        )
+    if array is not values and array.dtype.kind in "Uf":
+        # Of polars text without its NULs, of Arrow rounded integers: the elements are as they are.
+        elements = getattr(values, "to_pylist", None) or getattr(values, "to_list", None)
+        if elements is not None:
+            return Coded.of(elements(), column)
+    return array if array.dtype.kind in _COMPARED else Coded.of(array, column)
+
+
+_COMPARED = "Ubiuf"
+"""Kinds of arrays that numpy compares with a name as Python does, see :func:`places_among`."""
+
+
+def places_among(known: tuple[Group, ...], who: NDArray[Any] | Coded) -> Places:
+    """The place of each person's group in ``known``; -1 where it is none of them."""
+    if isinstance(who, Coded):
+        return who.among(known)
+    places = np.full(len(who), -1, _type_for(known))
+    for place, name in enumerate(known):
+        if _fits(name, who.dtype):
+            places[who == name] = place
+    return places
+
+
+def _type_for(known: tuple[Group, ...]) -> np.dtype[Any]:
+    """The smallest type for places among these, and -1."""
+    return np.min_scalar_type(-max(1, len(known)))
+
+
+def _fits(name: Group, dtype: np.dtype[Any]) -> bool:
+    """Whether an array of this type can hold ``name``, and compares with it exactly."""
+    if dtype.kind == "U":
+        return isinstance(name, str) and not name.endswith("\0")
+    if isinstance(name, str):
+        return False
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return abs(name) < 2**1000 and bool(dtype.type(name) == name)
+    if dtype.kind == "b":
+        return name in (0, 1)
+    limits = np.iinfo(dtype)
+    return int(limits.min) <= name <= int(limits.max)
 
 
 def intersection(*columns: Any, separator: str = CROSS) -> NDArray[Any]:
@@ -219,7 +304,7 @@ def intersection(*columns: Any, separator: str = CROSS) -> NDArray[Any]:
     >>> intersection(["f", "m", "f"], ["old", "old", "young"]).tolist()
     ['f × old', 'm × old', 'f × young']
     """
-    parts = [Coded.of(_values(part, i)) for i, part in enumerate(_columns(columns))]
+    parts = [_part(part, i) for i, part in enumerate(_columns(columns))]
     return np.asarray(cross(parts, separator))
 
 
@@ -263,10 +348,12 @@ def _columns(given: tuple[Any, ...]) -> list[Any]:
     return columns_of(given[0])
 
 
-def groups_of(sensitive_features: Any) -> NDArray[Any]:
+def groups_of(sensitive_features: Any) -> NDArray[Any] | Coded:
     """One name per person: of a single column as it is, of several that of the intersection."""
     columns = columns_of(sensitive_features)
-    return np.asarray(columns[0]) if len(columns) == 1 else intersection(*columns)
+    if len(columns) == 1:
+        return group_column(columns[0], "sensitive_features")
+    return intersection(*columns)
 
 
 def columns_of(table: Any) -> list[Any]:
@@ -277,22 +364,38 @@ def columns_of(table: Any) -> list[Any]:
         # A frame of pandas or polars; an Arrow table has columns instead of their names.
         names = getattr(table, "column_names", table.columns)
         return [table[name] for name in names]
-    array = np.asarray(table)
-    return list(array.T) if array.ndim == 2 else [array]
+    if isinstance(table, list | tuple) and table and all(map(_is_row, table)):
+        if len({len(row) for row in table}) > 1:
+            raise InvalidValueError(
+                "rows of different lengths are no table: give every person an entry in each column"
+            )
+        return [list(column) for column in zip(*table, strict=True)]
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        return list(table.T)
+    return [table]
 
 
-def _values(column: Any, i: int) -> list[Any]:
-    array = np.asarray(column)
-    if array.ndim != 1:
-        raise InvalidValueError(f"columns[{i}] must be one-dimensional, got shape {array.shape}")
-    values: list[Any] = array.tolist()
-    return values
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
+
+
+def _part(column: Any, i: int) -> Coded:
+    names = group_column(column, f"columns[{i}]")
+    return names if isinstance(names, Coded) else Coded.of(names.tolist())
 
 
 def _as_text(column: Coded) -> Coded:
-    """Names that occur, as text; values that read alike, 1 and "1" or two NaNs, are one name."""
+    """Names that occur, as text; whoever has none, ``None`` or NaN, has one name."""
     places: dict[str, int] = {}
+    meant: dict[str, Group | None] = {}
     number = np.zeros(len(column.names), np.intp)
     for code in column.used():
-        number[code] = places.setdefault(str(stranger(column.names[code])), len(places))
+        name = column.names[code]
+        known, text = (None if _is_missing(name) else group_name(name)), str(stranger(name))
+        if meant.setdefault(text, known) != known:
+            raise InvalidValueError(
+                f"{meant[text]!r} and {known!r} read alike, so that people of two groups would be "
+                "counted as one: convert the column to one type"
+            )
+        number[code] = places.setdefault(text, len(places))
     return Coded(tuple(places), number[column.codes])

@@ -15,7 +15,8 @@ from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, Requests, decide_batches, tables, verdict
+from fairshield.runtime.compiled import PolicyTables, decide_batches, tables, verdict
+from fairshield.runtime.requests import Requests
 from fairshield.spec import Finding, Property, widest_finding
 
 Floats = NDArray[np.float64]

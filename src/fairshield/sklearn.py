@@ -19,13 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError, MissingExtraError
-from fairshield.groups import Unseen, groups_of
+from fairshield.groups import Coded, Places, Unseen, groups_of, places_among
 from fairshield.inputs import InputModel
 from fairshield.inputs.columns import check_known, column
 from fairshield.outcomes import ADVICE
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import group_numbers
 from fairshield.spec import DemographicParity, Property
 from fairshield.stream import Answers, Stream
 from fairshield.synthesis import synthesize
@@ -54,6 +53,8 @@ _THRESHOLDS = {"predict_proba": 0.5, "decision_function": 0.0, "predict": 0.5}
 
 PredictMethod = Literal["auto", "predict_proba", "decision_function", "predict"]
 Array = NDArray[Any]
+Names = Array | Coded
+"""The group of each row."""
 
 
 def _estimator_has(name: str) -> Callable[[Any], bool]:
@@ -291,7 +292,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             )
         )  # fmt: skip
 
-    def _inputs(self, scores: Array, groups: Array, outcomes: Array | None) -> InputModel:
+    def _inputs(self, scores: Array, groups: Names, outcomes: Array | None) -> InputModel:
         if self.names is not None:
             groups, known = self._among_names(groups)
             scores, outcomes = scores[known], None if outcomes is None else outcomes[known]
@@ -306,7 +307,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             names=self.names,
         )
 
-    def _among_names(self, groups: Array) -> tuple[Array, Array]:
+    def _among_names(self, groups: Names) -> tuple[Array, Array]:
         """Groups of those who count, by the names they count under, and who they are."""
         names = tuple(self.names or ())
         numbers = _places(names, self._unseen.among(names), groups)
@@ -346,7 +347,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
                 "shield_options={'periods': 10}"
             )
 
-    def _fit_report(self, scores: Array, groups: Array, outcomes: Array | None) -> ShieldReport:
+    def _fit_report(self, scores: Array, groups: Names, outcomes: Array | None) -> ShieldReport:
         periods = None
         if isinstance(self.policy_, PeriodicPolicy):
             periods = min(self.policy_.last or _MOST_PERIODS, _MOST_PERIODS)
@@ -445,7 +446,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _asked(
         self, X: Any, sensitive_features: Any, outcomes: ArrayLike | None
-    ) -> tuple[Array, Array, Array | None]:
+    ) -> tuple[Array, Names, Array | None]:
         """Scores, groups and outcomes of the rows."""
         check_is_fitted(self)
         scores = self._scores(self._response(X))
@@ -465,7 +466,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self,
         stream: Stream,
         scores: Array,
-        groups: Array,
+        groups: Names,
         outcomes: Array | None,
         *,
         reasons: bool = False,
@@ -547,7 +548,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             )
         return scores
 
-    def _groups(self, X: Any, sensitive_features: Any, n: int) -> Array:
+    def _groups(self, X: Any, sensitive_features: Any, n: int) -> Names:
         """The groups of the ``n`` rows of ``X``."""
         if sensitive_features is not None:
             found = sensitive_features
@@ -559,10 +560,12 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             )
         else:
             found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
-        groups = column(groups_of(found), "sensitive_features")
+        groups = groups_of(found)
         if len(groups) != n:
             raise InvalidValueError(f"sensitive_features has {len(groups)} entries, X has {n} rows")
         _check_index(X, sensitive_features)
+        if isinstance(groups, Coded):
+            return groups
         if groups.dtype.kind == "f" and (groups == np.floor(groups)).all():
             return groups.astype(np.int64)  # numbers of groups in a matrix of numbers
         return groups
@@ -655,6 +658,6 @@ def _named(wanted: Any, names: list[Any]) -> Any:
     raise InvalidValueError(f"group_of names column {wanted!r}, X has {names}")
 
 
-def _places(known: tuple[Group, ...], unseen: Unseen, groups: Array) -> NDArray[np.int8]:
+def _places(known: tuple[Group, ...], unseen: Unseen, groups: Names) -> Places:
     """The place of each person's group among those known; -1 for those who are followed."""
-    return unseen.placed(group_numbers(known, groups), groups, known, "sensitive_features")
+    return unseen.placed(places_among(known, groups), groups, known, "sensitive_features")

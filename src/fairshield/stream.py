@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group, GroupCount
+from fairshield.counts import Counts, Group, GroupCount, place_among
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
-from fairshield.groups import Coded, Unseen, stranger
-from fairshield.inputs.columns import costs_of, flags, group_column, outcomes_of
+from fairshield.groups import Coded, Unseen, group_column, places_among, stranger
+from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, PeriodicShield
 from fairshield.policy import Policy
 from fairshield.records import Flag, Record, as_cost, as_flag
+from fairshield.runtime.batches import decide_windows
+from fairshield.runtime.requests import encode_requests
 from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Property
@@ -267,7 +269,8 @@ class Stream:
 
     def _known_as(self, group: Group) -> Group | None:
         known = self.policy.groups
-        return group if group in known else self.unseen.known_as(group, known)
+        place = place_among(known, group)
+        return self.unseen.known_as(group, known) if place < 0 else known[place]
 
     def _told(self, decision: Decision) -> Decision:
         if isinstance(self._shield, PeriodicShield):
@@ -304,7 +307,8 @@ class Stream:
     ) -> Answers:
         """Decide any number of requests in order of arrival; all or, on an error, none.
 
-        The same decisions as :meth:`decide`, compiled.  ``reasons`` as for
+        The same decisions as :meth:`decide`, compiled where the extra ``synthesis`` is installed;
+        groups of whatever types are those that :meth:`decide` knows them as.  ``reasons`` as for
         :meth:`fairshield.Shield.decide_many`, and of those whose proposal was followed.
         """
         given = group_column(groups)
@@ -345,10 +349,8 @@ class Stream:
 
     def _known(self, who: NDArray[Any] | Coded) -> tuple[Coded, NDArray[np.bool_] | None]:
         """Everybody as one of the policy's groups, and who is followed instead, if anybody."""
-        from fairshield.runtime.compiled import group_numbers
-
         groups = self.policy.groups
-        numbers = self.unseen.placed(group_numbers(groups, who), who, groups, "groups")
+        numbers = self.unseen.placed(places_among(groups, who), who, groups, "groups")
         followed = numbers < 0
         return Coded(groups, numbers), followed if followed.any() else None
 
@@ -371,8 +373,6 @@ class Stream:
         known: NDArray[np.bool_] | None, *, reasons: bool,
     ) -> Batch:  # fmt: skip
         """The rest of the window in progress, all whole windows in one call, and the beginning."""
-        from fairshield.runtime.compiled import decide_batches, encode_requests
-
         shield, n = self.shield, len(who)
         assert isinstance(shield, Shield)
         policy = shield.policy
@@ -388,7 +388,7 @@ class Stream:
             if whole > 1 and not shield.decided and not reasons:
                 end = i + whole * policy.horizon
                 rows = asked.in_rows(slice(i, end), policy.horizon)
-                accepted[i:end] = decide_batches(policy, 0, shield.gained, rows)[0].reshape(-1)
+                accepted[i:end] = decide_windows(policy, shield.gained, rows).reshape(-1)
                 self._window += whole
             else:
                 end = min(n, i + shield.remaining)

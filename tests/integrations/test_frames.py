@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -576,3 +577,33 @@ def test_a_frame_is_audited_by_quarter(kind: str) -> None:
         assert report.windows[0].first_date == "2025-04-01"
     with pytest.raises(fs.InvalidValueError, match=r"no column 'date'.*date="):
         fs.audit_frame(frame, fs.DemographicParity("0.1"), by="quarter")
+
+
+# Names of mixed types -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [(1, "1"), (True, "True"), ("a", "a\0"), (7, "7", "07")])
+def test_names_that_read_alike_are_told_apart_in_every_kind_of_column(known: tuple) -> None:
+    table = {(g, r, 1.0): 0.5 / len(known) for g in known for r in (False, True)}
+    inputs = fs.InputModel.from_table(table)
+    policy = fs.synthesize(fs.DemographicParity("0.5"), inputs, horizon=3 * len(known))
+    groups, expected = list(known) * 3, fs.Shield(policy)
+    for group in groups:
+        expected.decide(group, proposed=True)
+    columns = [pd.Series(groups, dtype=object), pd.Series(pd.Categorical(groups, list(known)))]
+    frames = [pd.DataFrame({"group": column}) for column in columns]
+    if all(isinstance(g, str) for g in known):
+        frames += [pl.DataFrame({"group": pl.Series(groups, dtype=pl.Enum(known))})]
+        frames += [pl.DataFrame({"group": groups})]
+        frames += [pa.table({"group": pa.array(groups).dictionary_encode()})]
+        frames += [pa.table({"group": groups}), pd.DataFrame({"group": groups}, dtype="string")]
+    for frame in frames:
+        opened = nw.from_native(frame, eager_only=True)
+        said = nw.new_series("proposed", [True] * len(groups), backend=opened.implementation)
+        stream = fs.Stream(policy)
+        fs.shield_frame(opened.with_columns(said).to_native(), stream)
+        assert stream.completed == 1
+        report = fs.audit_frame(
+            opened.with_columns(said.alias("accepted")).to_native(), policy.prop
+        )
+        assert report.windows[-1].counts == expected.counts

@@ -58,6 +58,9 @@ def test_missing_values_have_a_name() -> None:
         ((["a"], ["b", "c"]), "lengths"),
         ((["a × b"], ["c"]), "separator"),
         (([0.5], ["c"]), "string or an integer"),
+        (([1, "1"], ["c", "c"]), "1 and '1' read alike"),
+        ((["True", True], ["c", "c"]), "'True' and True read alike"),
+        (([None, "(missing)"], ["c", "c"]), "None and '\\(missing\\)' read alike"),
         (([[["a"]]], [["b"]]), "one-dimensional"),
     ],
 )

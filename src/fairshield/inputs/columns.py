@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError
-from fairshield.groups import Coded
 from fairshield.outcomes import ADVICE
 from fairshield.records import as_flag
 
@@ -23,11 +22,6 @@ def column(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InvalidValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     return array
-
-
-def group_column(values: Any) -> NDArray[Any] | Coded:
-    """One group per person."""
-    return values if isinstance(values, Coded) else column(values, "groups")
 
 
 def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Group, group_name
+from fairshield.counts import Group, group_name, name_order
 from fairshield.errors import InvalidValueError, argument
-from fairshield.groups import Coded
+from fairshield.groups import Coded, group_column
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
@@ -26,15 +26,7 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import (
-    column,
-    cost_levels,
-    costs_of,
-    flags,
-    group_column,
-    numbers,
-    outcomes_of,
-)
+from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers, outcomes_of
 from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.reading import Reading
 from fairshield.records import Record
@@ -241,9 +233,7 @@ class InputModel:
         shown = [group_name(who.names[code]) for code in who.used()]
         said = flags(proposed, "proposed", len(who)).astype(np.int64)
         price = costs_of(costs, len(who))
-        known = (
-            tuple(map(group_name, names)) if names is not None else tuple(sorted(shown, key=str))
-        )
+        known = tuple(sorted(shown, key=name_order) if names is None else map(group_name, names))
         source = "the records show" if names is None else "names lists"
         check_groups(known, source, f"name them with {argument('names', ('first', 'second'))}")
         strangers = [g for g in shown if g not in known]

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group, group_name, unknown_group
 from fairshield.errors import InvalidValueError, argument
-from fairshield.inputs.columns import column, costs_of, flags, outcomes_of
+from fairshield.groups import Coded, group_column, places_among
+from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
 from fairshield.monitor.report import (
     KINDS,
@@ -214,7 +215,7 @@ class Monitor:
 
         The same as :meth:`observe` one after the other, but all of them or, on an error, none.
         """
-        who = column(groups, "groups")
+        who = group_column(groups)
         n = len(who)
         y = flags(accepted, "accepted", n)
         r = y if proposed is None else flags(proposed, "proposed", n)
@@ -243,7 +244,7 @@ class Monitor:
 
     def expect_many(self, groups: ArrayLike, accepted: ArrayLike) -> None:
         """:meth:`expect` for arrays and columns."""
-        who = column(groups, "groups").tolist()
+        who = group_column(groups).tolist()
         for group, y in zip(who, flags(accepted, "accepted", len(who)).tolist(), strict=True):
             self.expect(group, accepted=y)
 
@@ -261,24 +262,18 @@ class Monitor:
         self._add(alarms)
         return alarms
 
-    def _encoded(self, who: NDArray[Any]) -> NDArray[np.int64]:
+    def _encoded(self, who: NDArray[Any] | Coded) -> NDArray[np.int64]:
         """Groups as numbers; new ones are met, or refused before anything is counted."""
-        code = np.full(len(who), -1, np.int64)
-        for group, i in self._index.items():
-            code[np.asarray(who == group)] = i
-        found: list[tuple[Group, int]] = []
+        known = tuple(self._index)
+        code = places_among(known, who).astype(np.int64)
         left = np.flatnonzero(code < 0)
-        while len(left):
-            row = int(left[0])
-            group = group_name(who[row])
-            if self._closed:
-                raise unknown_group(group, tuple(self._index))
-            found.append((group, row))
-            same = np.asarray(who[left] == who[row])
-            code[left[same]] = len(self._index) + len(found) - 1
-            left = left[~same]
-        for group, row in found:
-            self._meet(group, self._decided + row)
+        others = Coded.of(who[left].tolist())
+        found = [group_name(name) for name in others.names]
+        if found and self._closed:
+            raise unknown_group(found[0], known)
+        code[left] = len(known) + others.codes
+        for group, row in zip(found, others.first(), strict=True):
+            self._meet(group, self._decided + int(left[row]))
         return code
 
     def _observed(

@@ -275,7 +275,8 @@ def _job(
 
 def _decide(window: Window, streams: Streams, runs: Ints, columns: slice) -> tuple[Flags, Ints]:
     """Decisions of some runs in one period, and the counters gained, from the same counters."""
-    from fairshield.runtime.compiled import Requests, decide_batches
+    from fairshield.runtime.compiled import decide_batches
+    from fairshield.runtime.requests import Requests
 
     policy, costs = window.policy, streams.costs[runs, columns]
     levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from fairshield.counts import At, Counts, Group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.explain import Explanation, explain
-from fairshield.groups import Coded
-from fairshield.inputs.columns import group_column, outcomes_of
+from fairshield.groups import Coded, group_column
+from fairshield.inputs.columns import outcomes_of
 from fairshield.periodic.conditions import Counters
 from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
 from fairshield.periodic.policy import PeriodicPolicy, Window, counters
 from fairshield.periodic.state import History, Mended, PeriodicState
 from fairshield.records import Flag
+from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import NoRequirement, Property
 from fairshield.synthesis import checked_start, least_cost, remaining_inputs
-
-if TYPE_CHECKING:
-    from fairshield.runtime.compiled import Requests
 
 State = PeriodicState | Mapping[str, Any]
 
@@ -261,13 +259,11 @@ class PeriodicShield:
         *,
         reasons: bool = False,
     ) -> Batch:
-        """Decide requests in order of arrival, compiled, over as many periods as they take.
+        """Decide requests in order of arrival, over as many periods as they take.
 
         The answers, and where the run then stands, are those of :meth:`decide` and
         :meth:`observe`; see :meth:`fairshield.Shield.decide_many`.
         """
-        from fairshield.runtime.compiled import encode_requests
-
         who = group_column(groups)
         n = len(who)
         if not n:

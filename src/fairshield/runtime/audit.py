@@ -11,7 +11,7 @@ from datetime import date
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import Counts, Group, name_order
 from fairshield.dates import By, Calendar
 from fairshield.errors import (
     InvalidValueError,
@@ -406,7 +406,7 @@ def _groups_of(
         return tuple(start)
     empty = _nobody(unseen)
     found = {record.group(empty=empty) for record in records} - {empty}
-    return tuple(sorted(found, key=str))
+    return tuple(sorted(found, key=name_order))
 
 
 def _nobody(unseen: Unseen) -> Group | None:

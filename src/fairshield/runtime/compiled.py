@@ -10,20 +10,18 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fairshield.codes import accepts
 from fairshield.compiler import NO_ALLOCATION, jit
-from fairshield.counts import At, Group, group_name, unknown_group
-from fairshield.errors import InvalidValueError
-from fairshield.groups import Coded
-from fairshield.inputs.columns import costs_of, flags, group_column, outcomes_of
+from fairshield.counts import At
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
 from fairshield.policy import Policy
 from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, FORCED, RowTable
 from fairshield.runtime import step
+from fairshield.runtime.requests import Requests
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
@@ -48,33 +46,6 @@ class PolicyTables(NamedTuple):
     salvage_starts: Ints
     salvage_codes: NDArray[Any]
     salvage_dead: int
-
-
-class Requests(NamedTuple):
-    """Requests as numbers: that of the group, cost level (one past the last: above all levels)."""
-
-    groups: NDArray[np.int8]
-    proposed: NDArray[np.bool_]
-    levels: NDArray[np.int32]
-    costs: NDArray[np.float64]
-    relevant: NDArray[np.bool_]
-
-    def part(self, here: slice) -> Requests:
-        """Some of the requests."""
-        return Requests(*(column[here] for column in self))
-
-    def in_rows(self, here: slice, length: int) -> Requests:
-        """Some of the requests, so many to a row."""
-        return Requests(*(column[here].reshape(-1, length) for column in self))
-
-    def gained(self, accepted: NDArray[np.bool_], n_groups: int = 2) -> Ints:
-        """``(…, n + 1, 2 G)``: counters ``n_a, k_a, …`` before each decision, and after all."""
-        mine = [self.relevant & (self.groups == g) for g in range(n_groups)]
-        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=-1)
-        *runs, n, width = steps.shape
-        counters = np.zeros((*runs, n + 1, width), np.int64)
-        np.cumsum(steps, axis=-2, out=counters[..., 1:, :])
-        return counters
 
 
 _tables: WeakKeyDictionary[Policy, PolicyTables] = WeakKeyDictionary()
@@ -357,43 +328,3 @@ def _decide_one(
 
 def _as_tuple(counters: Ints) -> At:
     return tuple(counters.tolist())
-
-
-# From a user's arrays to numbers ------------------------------------------------------------
-
-
-def encode_requests(
-    policy: Policy,
-    groups: Any,
-    proposed: ArrayLike,
-    costs: ArrayLike | float,
-    outcomes: ArrayLike | None,
-) -> Requests:
-    """Checked requests; every fault is found before anything is decided."""
-    group = _group_numbers(policy, group_column(groups))
-    n = len(group)
-    said, price = flags(proposed, "proposed", n), costs_of(costs, n)
-    relevant = np.ones(n, np.bool_)
-    if policy.labelled:
-        if outcomes is None:
-            raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
-        relevant = outcomes_of(outcomes, n) == policy.prop.relevant_outcome
-    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int32)
-    return Requests(group, said, levels, price, relevant)
-
-
-def _group_numbers(policy: Policy, groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
-    numbers = group_numbers(policy.groups, groups)
-    if numbers.min(initial=0) < 0:
-        raise unknown_group(group_name(groups[numbers < 0].tolist()[0]), policy.groups)
-    return numbers
-
-
-def group_numbers(known: tuple[Group, ...], groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
-    """The place of each person's group among those declared; -1 where it is none of them."""
-    if isinstance(groups, Coded):
-        return groups.among(known)
-    numbers = np.full(len(groups), -1, np.int8)
-    for i, name in enumerate(known):
-        numbers[np.asarray(groups == name)] = i
-    return numbers

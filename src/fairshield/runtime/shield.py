@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,9 @@ from fairshield.errors import (
 )
 from fairshield.policy import Policy
 from fairshield.records import Flag, as_flag
+from fairshield.runtime.batches import decide_batch
+from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
-
-if TYPE_CHECKING:
-    from fairshield.runtime.compiled import Requests
 
 
 class Batch(NamedTuple):
@@ -185,13 +184,12 @@ class Shield:
         *,
         reasons: bool = False,
     ) -> Batch:
-        """Decide requests in order of arrival, compiled; all of them or, on an error, none.
+        """Decide requests in order of arrival; all of them or, on an error, none.
 
+        The same decisions as :meth:`decide`, compiled where the extra ``synthesis`` is installed.
         Properties that count by outcome need ``outcomes``, one per request.  With ``reasons`` the
         answer says why each overruled decision was made, which takes some microseconds for each.
         """
-        from fairshield.runtime.compiled import decide_batch, encode_requests
-
         if self._pending is not None:
             self._refuse(self.policy.groups[0], 0.0)
         requests = encode_requests(self.policy, groups, proposed, costs, outcomes)

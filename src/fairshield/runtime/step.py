@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from fairshield.counts import At, Counts, Group, unknown_group
+from fairshield.counts import At, Counts, Group, place_among, unknown_group
 from fairshield.errors import InvalidValueError, WindowOverError
 from fairshield.policy import Policy
 from fairshield.records import as_cost, as_flag
@@ -168,7 +168,7 @@ def step(
 
 def check_request(policy: Policy, decided: int, group: Group, cost: float) -> None:
     """Refuse what cannot be decided, before anything is counted."""
-    if group not in policy.groups:
+    if place_among(policy.groups, group) < 0:
         raise unknown_group(group, policy.groups)
     as_cost(cost)
     if decided >= policy.horizon:

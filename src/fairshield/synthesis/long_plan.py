@@ -18,7 +18,8 @@ from fairshield.long.policy import MOST_DECISIONS, LongPolicy
 from fairshield.long.price_kernels import expected, lasting_cost
 from fairshield.long.prices import OPENING, few_levels, make_ladders, make_opening
 from fairshield.long.rule import ENOUGH, FEW, KIND, RATIO, rule_of
-from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.runtime.compiled import decide_batch
+from fairshield.runtime.requests import Requests
 from fairshield.spec import Property
 from fairshield.synthesis.problem import make_problem
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.runtime.compiled import Requests, decide_batch
+from fairshield.runtime.compiled import decide_batch
+from fairshield.runtime.requests import Requests
 from fairshield.verify.claim import Claim
 from fairshield.verify.counterexample import Counterexample, LoggedDecision
 

@@ -1,0 +1,46 @@
+"""Many requests at once: compiled or, where the compiler is not installed, one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.counts import At, after
+from fairshield.extras import can_compile
+from fairshield.policy import Policy
+from fairshield.runtime.requests import Requests
+from fairshield.runtime.step import verdict
+
+Flags = NDArray[np.bool_]
+
+
+def decide_batch(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Flags, At]:
+    """Answers to ``requests`` after ``t`` decisions, and the counters after them."""
+    if not can_compile():
+        return one_by_one(policy, t, at, requests)
+    from fairshield.runtime import compiled
+
+    return compiled.decide_batch(policy, t, at, requests)
+
+
+def decide_windows(policy: Policy, at: At, requests: Requests) -> Flags:
+    """Answers to each row of ``requests``, a whole window from the counters ``at``."""
+    if not can_compile():
+        rows = (Requests(*row) for row in zip(*requests, strict=True))
+        return np.array([one_by_one(policy, 0, at, row)[0] for row in rows])
+    from fairshield.runtime import compiled
+
+    return compiled.decide_batches(policy, 0, at, requests)[0]
+
+
+def one_by_one(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Flags, At]:
+    """:func:`decide_batch` by the rule itself."""
+    accepted = np.empty(len(requests.groups), np.bool_)
+    columns = (requests.groups, requests.proposed, requests.costs, requests.relevant)
+    people = zip(*(column.tolist() for column in columns), strict=True)
+    for i, (group, proposed, cost, relevant) in enumerate(people):
+        accept, _ = verdict(policy, t + i, at, group, proposed, cost)
+        accepted[i] = accept
+        if relevant:
+            at = after(at, group, accept)
+    return accepted, at

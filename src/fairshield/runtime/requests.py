@@ -1,0 +1,77 @@
+"""A user's columns of requests, checked and as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairshield.counts import unknown_group
+from fairshield.errors import InvalidValueError
+from fairshield.groups import Coded, group_column, places_among
+from fairshield.inputs.columns import costs_of, flags, outcomes_of
+from fairshield.policy import Policy
+
+Ints = NDArray[np.int64]
+
+
+class Requests(NamedTuple):
+    """Requests as numbers: that of the group, cost level (one past the last: above all levels)."""
+
+    groups: NDArray[np.int8]
+    proposed: NDArray[np.bool_]
+    levels: NDArray[np.int32]
+    costs: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+
+    def part(self, here: slice) -> Requests:
+        """Some of the requests."""
+        return self._each(lambda column: column[here])
+
+    def in_rows(self, here: slice, length: int) -> Requests:
+        """Some of the requests, so many to a row."""
+        return self._each(lambda column: column[here].reshape(-1, length))
+
+    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Requests:
+        return Requests(
+            change(self.groups), change(self.proposed), change(self.levels), change(self.costs),
+            change(self.relevant),
+        )  # fmt: skip
+
+    def gained(self, accepted: NDArray[np.bool_], n_groups: int = 2) -> Ints:
+        """``(…, n + 1, 2 G)``: counters ``n_a, k_a, …`` before each decision, and after all."""
+        mine = [self.relevant & (self.groups == g) for g in range(n_groups)]
+        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=-1)
+        *runs, n, width = steps.shape
+        counters = np.zeros((*runs, n + 1, width), np.int64)
+        np.cumsum(steps, axis=-2, out=counters[..., 1:, :])
+        return counters
+
+
+def encode_requests(
+    policy: Policy,
+    groups: Any,
+    proposed: ArrayLike,
+    costs: ArrayLike | float,
+    outcomes: ArrayLike | None,
+) -> Requests:
+    """Checked requests; every fault is found before anything is decided."""
+    group = _group_numbers(policy, group_column(groups))
+    n = len(group)
+    said, price = flags(proposed, "proposed", n), costs_of(costs, n)
+    relevant = np.ones(n, np.bool_)
+    if policy.labelled:
+        if outcomes is None:
+            raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
+        relevant = outcomes_of(outcomes, n) == policy.prop.relevant_outcome
+    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int32)
+    return Requests(group, said, levels, price, relevant)
+
+
+def _group_numbers(policy: Policy, groups: NDArray[Any] | Coded) -> NDArray[np.int8]:
+    numbers = places_among(policy.groups, groups)
+    if numbers.min(initial=0) < 0:
+        raise unknown_group(groups[numbers < 0].tolist()[0], policy.groups)
+    return numbers.astype(np.int8)
