@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.errors import ArtifactError
+from fairshield.errors import ArtifactError, check_kind
 
 MAGIC = b"FSHIELD\n"
 FORMAT_VERSION = 1
@@ -60,6 +60,7 @@ def write_artifact(
 
 def read_artifact(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """What :func:`write_artifact` wrote, its digest checked; the arrays are memory-mapped."""
+    check_kind(path, str | os.PathLike, "a policy is loaded from the path of its file")
     source = Path(path)
     with source.open("rb") as file:
         length, digest = _read_prefix(file, source)

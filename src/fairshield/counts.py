@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from fairshield.errors import InvalidValueError, UnknownGroupError
+from fairshield.errors import InvalidValueError, UnknownGroupError, check_kind
 
 Group = str | int | bool
 """A group is named by the user; names travel through JSON, so they are strings or integers."""
@@ -55,7 +55,10 @@ class Counts(Mapping[Group, GroupCount[int]]):
     __slots__ = ("_by_group",)
 
     def __init__(self, by_group: Mapping[Group, tuple[int, int]]) -> None:
-        self._by_group = {group: _checked(group, count) for group, count in dict(by_group).items()}
+        check_kind(
+            by_group, Mapping, "counts map groups to (seen, accepted), as in Counts({'a': (10, 8)})"
+        )
+        self._by_group = {group: _checked(group, count) for group, count in by_group.items()}
 
     @classmethod
     def zero(cls, groups: tuple[Group, ...]) -> Counts:

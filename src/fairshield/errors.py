@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from types import UnionType
 from typing import Any
 
 Spelling = Callable[[str, Any], str]
@@ -101,3 +102,20 @@ class OutcomesWarning(UserWarning):
 
 class VacuousWarning(UserWarning):
     """A guarantee promises nothing: its property can never bind."""
+
+
+def check_kind(value: object, kind: type | UnionType, rule: str) -> None:
+    """Refuse a value of another type; ``rule`` says what it must be and how to come by one."""
+    if not isinstance(value, kind):
+        raise InvalidValueError(f"{rule}, got {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """A value in a sentence: as it is written, cut short, and of what type it is.
+
+    >>> shown("dp"), shown(None)
+    ("'dp' (str)", 'None')
+    """
+    text = " ".join(repr(value).split())
+    cut = text if len(text) <= 60 else text[:59] + "…"
+    return cut if value is None else f"{cut} ({type(value).__name__})"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairshield.codes import accepts
 from fairshield.compiler import jit
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
 from fairshield.many import ManyPolicy
@@ -49,6 +49,7 @@ class Evaluation:
 
 def evaluate(policy: Policy, inputs: InputModel | InputSchedule | None = None) -> Evaluation:
     """Exact expectations of ``policy`` if requests follow ``inputs`` (default: its own)."""
+    check_kind(policy, Policy, "evaluate needs a policy for one window: make one with synthesize")
     if policy.method != Policy.method:
         raise InvalidValueError(
             f"exact expectations need a table of all decisions, this policy is {policy.method}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fairshield.errors import check_kind
 from fairshield.policy import Policy
 from fairshield.runtime.step import Decision, Why
 from fairshield.synthesis import cost_to_go, planned_rise
@@ -81,6 +82,8 @@ def explain(policy: Policy, decision: Decision) -> Explanation:
     Solves the rest of the window from the actual counters, which takes as long as a synthesis of
     that horizon.
     """
+    check_kind(policy, Policy, "explain needs the policy that decided")
+    check_kind(decision, Decision, "what is explained is a Decision, as decide returned")
     accept, reject = (_after(policy, decision, accepted=y) for y in (True, False))
     return Explanation(decision, accept, reject, _planned_cost(policy, decision))
 

@@ -1,8 +1,9 @@
 """Whether the compiler is installed, and what to say where it is not.
 
-Loading a policy, deciding, streaming and auditing need numpy alone.  Making policies, simulating
-and verifying need numba, which the extra ``synthesis`` installs; deciding many at once is faster
-with it.
+Loading a policy, deciding, streaming, auditing and monitoring need numpy alone.  Making policies,
+simulating and verifying need numba, which the extra ``synthesis`` installs, and so do policies that
+work out their decisions as they come: long ones, and periodic ones that plan every period.
+Deciding many at once is faster with it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def check_can_compile() -> None:
     """Raise, with the command that installs it, where the compiler is missing."""
     if not can_compile():
         raise MissingExtraError(
-            "making policies, simulating and verifying are compiled by numba, which is not "
-            "installed: pip install 'fairshield[synthesis]'; so are long and planning periodic "
-            "policies, while all others load and decide without it"
+            "this needs numba, which is not installed: pip install 'fairshield[synthesis]'; "
+            "without it policies are loaded, decide and are audited, while making, simulating and "
+            "verifying them is compiled, and so are long policies and those that plan periods"
         )

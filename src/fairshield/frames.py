@@ -20,10 +20,11 @@ from fairshield.errors import (
     FairshieldError,
     InvalidValueError,
     MissingExtraError,
+    check_kind,
 )
 from fairshield.groups import Coded, Unseen, cross
 from fairshield.inputs import InputModel, InputSchedule
-from fairshield.inputs.columns import costs_of, flags, numbers, unknown_outcomes
+from fairshield.inputs.columns import costs_of, flags, numbers, threshold_for, unknown_outcomes
 from fairshield.outcomes import OutcomeTally
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
@@ -102,7 +103,8 @@ def shield_frame(
     outcome
         The column of outcomes, read only if the property counts by outcome.
     score, threshold
-        Instead of ``proposed``: accept where the score is at least the threshold, default 0.5.
+        Instead of ``proposed``: accept where the score is at least the threshold, default 0.5 of
+        scores between 0 and 1, while others need one.
         Overruling costs ``|score - threshold|``, unless there is a column of costs.
     order_by
         Columns to decide in the order of, ties as they stand; rows keep their places.
@@ -199,6 +201,8 @@ def audit_frame(
     proposed: str | None = None,
     cost: str | None = None,
     outcome: str = "outcome",
+    score: str | None = None,
+    threshold: float | None = None,
     date: str = "date",
     order_by: Columns | None = None,
     **options: Any,
@@ -207,7 +211,8 @@ def audit_frame(
 
     Given a policy, every request is decided again.  Columns ``proposed``, ``cost``, ``outcome``
     and ``date`` are read if they are there, and must be if they have other names; without
-    proposals nobody counts as overruled.  ``options`` are those of :func:`fairshield.audit`, with
+    proposals nobody counts as overruled.  ``score`` and ``threshold`` say what was proposed and at
+    what cost, as in :func:`shield_frame`.  ``options`` are those of :func:`fairshield.audit`, with
     ``by="quarter"`` for one.
 
     Examples
@@ -222,13 +227,16 @@ def audit_frame(
         options["policy"], prop = prop, prop.prop
     elif isinstance(prop, PeriodicPolicy):
         options["shield"], prop = PeriodicShield(prop), prop.prop
-    if proposed is None and "proposed" in opened.columns:
+    reading = _Reading(group, proposed, cost, outcome, score, threshold, order_by)
+    if proposed is None and score is None and "proposed" in opened.columns:
         proposed = "proposed"
     cost = _cost_column(opened, cost)
     columns: dict[str, list[Any]] = {
         "group": _groups(opened, group).tolist(),
         "accepted": _flags(_column(opened, accepted, "accepted")).tolist(),
     }
+    if score is not None:
+        columns |= dict(zip(("proposed", "cost"), map(list, reading.requests(opened)), strict=True))
     if proposed is not None:
         columns["proposed"] = _flags(_column(opened, proposed, "proposed")).tolist()
     if cost is not None:
@@ -331,7 +339,7 @@ class _Reading:
         else:
             score = _numbers(_column(frame, self.score, "score"))
             _check_finite(score, self.score)
-            bar = 0.5 if self.threshold is None else self.threshold
+            bar = threshold_for(score, self.threshold, self.score)
             said, price = score >= bar, np.abs(score - bar)
         name = _cost_column(frame, self.cost)
         if name is not None:
@@ -416,6 +424,7 @@ def _column(frame: nw.DataFrame[Any], name: str, role: str) -> nw.Series[Any]:
 
 
 def _groups(frame: nw.DataFrame[Any], group: Columns) -> Coded:
+    check_kind(group, str | Sequence, "group names the column of groups, or several")
     names = [group] if isinstance(group, str) else list(group)
     parts = [_coded(_column(frame, name, "group")) for name in names]
     return parts[0] if len(parts) == 1 else cross(parts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Group, group_name, place_among, reads_like, unknown_group
-from fairshield.errors import InvalidValueError, UnknownGroupError, argument
+from fairshield.errors import InvalidValueError, UnknownGroupError, argument, shown
 
 CROSS = " × "
 """Stands between the parts of an intersectional group's name."""
@@ -187,10 +187,10 @@ class Coded:
         places: dict[Any, int] = {}
         try:
             codes = [places.setdefault(value, len(places)) for value in values]
-        except TypeError as error:
+        except TypeError:
             raise InvalidValueError(
-                f"{column} must be one-dimensional, a name for each person, and holds what can be "
-                f"none: {error}"
+                f"{column} must be one-dimensional, a name for each person, got "
+                f"{shown(list(values))}"
             ) from None
         return cls(tuple(places), np.array(codes, np.intp))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group, GroupCount
-from fairshield.errors import InfeasibleError, InvalidValueError
+from fairshield.errors import InfeasibleError, InvalidValueError, shown
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
 from fairshield.spec import Number, Property, exact
@@ -170,6 +170,16 @@ def pareto(
     >>> [(str(row.bound), round(row.expected_cost, 3), round(row.unfair, 3)) for row in found.rows]
     [('1/10', 2.587, 0.655), ('3/10', 0.398, 0.19), ('1', 0.0, 0.0)]
     """
+    if not callable(prop):
+        raise InvalidValueError(
+            f"prop makes a property of a bound, as the class DemographicParity does, got "
+            f"{shown(prop)}: give its class, and its bounds with bounds="
+        )
+    for name, given in (("bounds", bounds), ("horizons", horizons)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidValueError(
+                f"{name} are a collection, as in {name}=[{given!r}], got {shown(given)}"
+            )
     begun = checked_start(inputs, start)
     wanted = sorted({exact(bound, "bound") for bound in bounds})
     lengths = list(dict.fromkeys(horizons))

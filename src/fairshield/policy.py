@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairshield.artifact import read_artifact, write_artifact
 from fairshield.counts import At, Counts, Group, GroupCount, in_words, is_whole
-from fairshield.errors import ArtifactError, InvalidValueError
+from fairshield.errors import ArtifactError, InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
 from fairshield.layout import Layout, layout_of
 from fairshield.rows import RowReader, RowTable, SalvagingReader
@@ -23,6 +24,8 @@ from fairshield.structure import broken, check_tables
 
 _SALVAGE = "salvage_"
 """What the names of the salvage table's arrays begin with in a file."""
+_METHODS = ("fairshield.long", "fairshield.many")
+"""Modules that define kinds of policies, which are known once they are loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +158,7 @@ class Policy:
 
     def since_start(self, counts: Counts) -> At:
         """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""
+        check_kind(counts, Counts, "counts must be Counts of people seen and accepted by group")
         gained = []
         for group in self.groups:
             now, then = counts[group], self.start[group]
@@ -271,6 +275,8 @@ class Policy:
         """The policy that :meth:`to_artifact` described, its tables checked."""
         prop, inputs = property_from_dict(data["property"]), inputs_from_dict(data["inputs"])
         terminal, method = data["terminal"], data.get("method", Policy.stored_as)
+        for module in _METHODS:
+            import_module(module)
         made = ({Policy.stored_as: Policy} | Policy._methods).get(method)
         if made is None:
             raise ArtifactError(

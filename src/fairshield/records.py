@@ -9,11 +9,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fairshield.counts import Group, group_name
-from fairshield.errors import InvalidValueError, argument
+from fairshield.errors import InvalidValueError, argument, check_kind, shown
 from fairshield.groups import CROSS
 from fairshield.tables import Table
 
@@ -37,6 +38,21 @@ class Record(NamedTuple):
 
     line: int
     fields: dict[str, Any]
+
+    @classmethod
+    def each(cls, given: Iterable[Record | Mapping[str, Any]]) -> Iterator[Record]:
+        """Records as they are, and mappings of fields as lines counted from 1.
+
+        >>> [record.line for record in Record.each([{"group": "a"}, {"group": "b"}])]
+        [1, 2]
+        """
+        check_kind(given, Iterable, "records are a collection of them, or of mappings")
+        for line, one in enumerate(given, start=1):
+            if isinstance(one, Record):
+                yield one
+            else:
+                check_kind(one, Mapping, "a record is a mapping with fields such as 'group'")
+                yield cls(line, dict(one))
 
     def group(self, key: str = "group", *, empty: Group | None = None) -> Group:
         """The sensitive group; ``empty``, if given, where the field is there and empty."""
@@ -237,9 +253,10 @@ def as_flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
-    if word in YES or value in (1, 1.0):
+    number: Any = value if isinstance(value, Number) else None
+    if word in YES or number == 1:
         return True
-    if word in NO or value in (0, 0.0):
+    if word in NO or number == 0:
         return False
     raise InvalidValueError(f"expected 1/0, true/false, yes/no or accept/reject, got {value!r}")
 
@@ -264,5 +281,13 @@ def as_cost(value: Any) -> float:
     """A finite price of at least 0."""
     cost = read_number(value)
     if not 0.0 <= cost < math.inf:
-        raise InvalidValueError(f"a cost must be a finite number of at least 0, got {value!r}")
+        raise InvalidValueError(f"a cost must be a finite number of at least 0, got {shown(value)}")
     return cost
+
+
+def as_number(value: Any, name: str) -> float:
+    """``value`` as a floating-point number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValueError(f"{name} must be a number, got {shown(value)}") from None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.compiler import jit
-from fairshield.counts import GroupCount
-from fairshield.errors import InvalidValueError
+from fairshield.counts import GroupCount, is_whole
+from fairshield.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
@@ -112,8 +112,12 @@ def simulate(
 
     The first ``keep`` windows also record their running counters.
     """
-    if n_windows < 1:
-        raise InvalidValueError(f"n_windows must be at least 1, got {n_windows}")
+    check_kind(policy, Policy, "simulate needs a policy for one window: make one with synthesize")
+    check_kind(rng, np.random.Generator, "rng must be a Generator, as numpy.random.default_rng(0)")
+    if not is_whole(n_windows) or n_windows < 1:
+        raise InvalidValueError(
+            f"n_windows must be a whole number of at least 1, got {n_windows!r}"
+        )
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")

@@ -21,7 +21,7 @@ from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Coded, Places, Unseen, groups_of, places_among
 from fairshield.inputs import InputModel
-from fairshield.inputs.columns import check_known, column
+from fairshield.inputs.columns import check_known, column, threshold_for
 from fairshield.outcomes import ADVICE
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
@@ -49,7 +49,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 WINDOW = "window"
 METHODS = ("predict_proba", "decision_function", "predict")
 _MOST_PERIODS = 20
-_THRESHOLDS = {"predict_proba": 0.5, "decision_function": 0.0, "predict": 0.5}
+_THRESHOLDS = {"decision_function": 0.0, "predict": 0.5}
 
 PredictMethod = Literal["auto", "predict_proba", "decision_function", "predict"]
 Array = NDArray[Any]
@@ -94,7 +94,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         alone; take rows that the estimator was not trained on.
     threshold
         Scores of ``positive`` from here on propose acceptance; ``"auto"`` is 0.5 for
-        probabilities and 0 for ``decision_function``.
+        probabilities, which lie between 0 and 1, and 0 for ``decision_function``.
     predict_method
         Where scores come from; ``"auto"`` takes the first that the estimator has of
         ``predict_proba``, ``decision_function`` and ``predict``.
@@ -237,8 +237,8 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             response = self._response(X)
         else:
             response = self._out_of_fold(X, labels, fit_params, to_estimator)
-        self._threshold, self._constant = self._chosen_threshold(), self._is_constant()
         scores = self._scores(response)
+        self._threshold, self._constant = self._chosen_threshold(scores), self._is_constant()
         outcomes = self._outcomes(labels, len(groups)) if self._labelled else None
         self.policy_ = self._policy(self._inputs(scores, groups, outcomes))
         self.report_ = self._fit_report(scores, groups, outcomes)
@@ -512,10 +512,11 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             "has"
         )
 
-    def _chosen_threshold(self) -> float:
+    def _chosen_threshold(self, scores: Array) -> float:
         method = self._method
         if self.threshold == "auto":
-            return _THRESHOLDS[method]
+            fixed = _THRESHOLDS.get(method)
+            return threshold_for(scores, None, method) if fixed is None else fixed
         low, high = (0.0, 1.0) if method == "predict_proba" else (-math.inf, math.inf)
         if not isinstance(self.threshold, (int, float, np.number)) or not (
             low <= self.threshold <= high and math.isfinite(self.threshold)
@@ -553,11 +554,7 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if sensitive_features is not None:
             found = sensitive_features
         elif self.group_of is None:
-            raise InvalidValueError(
-                "no groups: pass sensitive_features=, one entry per row of X, or name their "
-                "column of X with group_of=; pipelines, cross-validation and searches pass them "
-                "on after sklearn.set_config(enable_metadata_routing=True)"
-            )
+            raise _no_groups()
         else:
             found = self.group_of(X) if callable(self.group_of) else _taken(X, self.group_of)
         groups = groups_of(found)
@@ -600,6 +597,21 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.non_deterministic = inner.non_deterministic
         return tags
+
+
+def _no_groups() -> InvalidValueError:
+    how = (
+        "a scorer, as of scoring='accuracy', predicts from X alone, whatever metadata is routed: "
+        "leave out scoring=, for score is the accuracy and gets the groups, or use group_of="
+        if sklearn.get_config()["enable_metadata_routing"]
+        else "pipelines, cross-validation and searches pass them on after "
+        "sklearn.set_config(enable_metadata_routing=True), and scorers, as of "
+        "scoring='accuracy', take them from X alone"
+    )
+    return InvalidValueError(
+        "no groups: pass sensitive_features=, one entry per row of X, or name their column of X "
+        f"with group_of=; {how}"
+    )
 
 
 def _labels(y: Any) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Counts, Group, GroupCount, place_among
-from fairshield.errors import InvalidValueError, WindowOverError
+from fairshield.errors import InvalidValueError, WindowOverError, check_kind
 from fairshield.explain import Explanation, explain
 from fairshield.groups import Coded, Unseen, group_column, places_among, stranger
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
@@ -116,6 +116,10 @@ class Stream:
     def __init__(
         self, policy: AnyPolicy, *, unseen: Unseen | str | dict[Group, Group] = "refuse"
     ) -> None:
+        check_kind(
+            policy, Policy | PeriodicPolicy,
+            "a stream needs a policy: make one with synthesize, or load it with Policy.load",
+        )  # fmt: skip
         self.policy = policy
         self.unseen = Unseen.of(unseen).among(policy.groups)
         self.followed: dict[Group, GroupCount[int]] = {}

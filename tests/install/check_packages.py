@@ -1,8 +1,9 @@
 """The wheel and the sdist hold what they should, and install where nothing else is.
 
 ``python tests/install/check_packages.py [--only STEP]`` builds both, compares their contents with
-the source, installs the wheel into an empty environment for each extra, and runs there what the
-extra is for; then once more, without extras, for each supported Python that this machine has.
+the source, installs the wheel into an empty environment without extras and for each extra, and runs
+there what it is for; then once more, with ``synthesis``, for each supported Python that this
+machine has.
 
 Environments are made without pip, which is run from outside: that halves the time.  Of ``dev``,
 with ``docs`` and ``experiments`` in it, the dependencies are only resolved: `make test` and
@@ -138,7 +139,7 @@ def check_metadata(wheel: Path) -> str:
     require("Typing :: Typed" in PROJECT["classifiers"], "py.typed is shipped: say so")
     extras = set(PROJECT["optional-dependencies"])
     require(set(data.get_all("Provides-Extra") or ()) == extras, "Provides-Extra")
-    smokes = {path.stem for path in (HERE / "smoke").glob("*.py")} - {"core", "decide"}
+    smokes = {path.stem for path in (HERE / "smoke").glob("*.py")} - {"decide"}
     covered = smokes | {*RESOLVED, *PART_OF_DEV}
     require(covered == extras, f"in pyproject.toml or here, not in both: {covered ^ extras}")
     return f"version {data['Version']}, {len(extras)} extras, Python {data['Requires-Python']}"
@@ -185,6 +186,23 @@ def check_extra(extra: str, wheel: Path, scratch: Path) -> str:
     return printed.strip()
 
 
+def check_plain(wheel: Path, scratch: Path) -> str:
+    """Install without extras: numpy and nothing else, which loads a policy and decides."""
+    folder = scratch / "plain"
+    maker, python = environment(folder / "maker"), environment(folder / "user")
+    pip(maker, wanted(wheel, "synthesis"))
+    pip(python, wanted(wheel))
+    work = folder / "work"
+    work.mkdir()
+    call(maker, *STRICT, HERE / "smoke" / "synthesis.py", cwd=work)
+    printed = call(python, *STRICT, HERE / "smoke" / "decide.py", cwd=work)
+    (site,) = (folder / "user").glob("lib/python*/site-packages")
+    found = {path.name.partition("-")[0] for path in site.glob("*.dist-info")}
+    require(found == {"fairshield", "numpy"}, f"a plain install brings {sorted(found)}")
+    shutil.rmtree(folder)
+    return printed.strip()
+
+
 def check_resolved(extra: str, wheel: Path, scratch: Path) -> str:
     """Resolve the dependencies of a heavy extra, and install none."""
     python = environment(scratch / f"resolved-{extra}")
@@ -198,16 +216,16 @@ def check_resolved(extra: str, wheel: Path, scratch: Path) -> str:
 
 
 def check_python(minor: int, wheel: Path, scratch: Path) -> str:
-    """The core on one Python: synthesis, decisions without numba, laws."""
+    """One Python: synthesis, decisions, laws."""
     found = interpreter(minor)
     if found is None:
         return "skipped: not on PATH, nor among pyenv's"
     python = environment(scratch / f"python-3.{minor}", found)
-    pip(python, wanted(wheel), *(() if found == sys.executable else ("pytest", "hypothesis")))
+    testing = () if found == sys.executable else ("pytest", "hypothesis")
+    pip(python, wanted(wheel, "synthesis"), *testing)
     work = scratch / f"work-3.{minor}"
     work.mkdir()
-    printed = call(python, *STRICT, HERE / "smoke" / "core.py", cwd=work)
-    call(python, *STRICT, HERE / "smoke" / "decide.py", cwd=work)
+    printed = call(python, *STRICT, HERE / "smoke" / "synthesis.py", cwd=work)
     if found == sys.executable:
         return f"{printed.strip()}; make test does the rest"
     tests = call(
@@ -257,6 +275,7 @@ def main() -> int:
         checks: dict[str, Callable[[], str]] = {
             "contents": lambda: check_contents(sdist, wheel, scratch),
             "metadata": lambda: check_metadata(wheel),
+            "plain": lambda: check_plain(wheel, scratch),
         }
         for minor in PYTHONS:
             checks[f"Python 3.{minor}"] = lambda minor=minor: check_python(minor, wheel, scratch)

@@ -559,6 +559,33 @@ def test_cross_validation_and_search_hand_groups_through(routing: None) -> None:
     assert best.predict(X, sensitive_features=sex).shape == y.shape
 
 
+def test_a_scorer_by_name_gets_the_right_advice(routing: None) -> None:
+    """scikit-learn hands a scorer's metadata to the metric, never to ``predict``."""
+    X, y, sex = TRAIN
+    clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON, cv=None)
+    search = GridSearchCV(clf, {"horizon": [6]}, cv=2, scoring="accuracy", error_score="raise")
+    with pytest.raises(fs.InvalidValueError, match=r"leave out scoring=.* or use group_of="):
+        search.fit(X, y, sensitive_features=sex)
+    with_groups = np.column_stack([X, sex == sex[0]])
+    by_column = clf.set_params(group_of=X.shape[1])
+    search = GridSearchCV(by_column, {"horizon": [6, 12]}, cv=2, scoring="accuracy")
+    assert np.isfinite(search.fit(with_groups, y).cv_results_["mean_test_score"]).all()
+
+
+class Hundreds(LogisticRegression):
+    """A classifier whose probabilities are scores in hundreds."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return 500.0 + 300.0 * super().predict_proba(X)
+
+
+def test_probabilities_that_are_none_need_a_threshold() -> None:
+    X, y, sex = TRAIN
+    clf = ShieldedClassifier(Hundreds(), PROP, horizon=HORIZON, cv=None)
+    with pytest.raises(fs.InvalidValueError, match=r"predict_proba\[0\] is .*threshold="):
+        clf.fit(X, y, sensitive_features=sex)
+
+
 def test_groups_go_by_another_name_if_asked(routing: None) -> None:
     X, y, sex = TRAIN
     clf = ShieldedClassifier(LogisticRegression(), PROP, horizon=HORIZON)

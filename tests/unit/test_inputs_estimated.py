@@ -283,7 +283,9 @@ def test_columns_are_equally_long(column: str) -> None:
 
 
 def test_columns_are_flat() -> None:
-    refused(lambda: fs.InputModel.estimate([["a"], ["b"]], [1, 0]), "one-dimensional", "(2, 1)")
+    refused(
+        lambda: fs.InputModel.estimate([["a"], ["b"]], [1, 0]), "one-dimensional", "[['a'], ['b']]"
+    )
 
 
 @pytest.mark.parametrize("cost", [-1.0, math.nan, math.inf, None])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -247,3 +249,14 @@ def test_unknown_groups_are_refused_by_name(policy: ManyPolicy) -> None:
     refused(lambda: shield.decide("d", proposed=True), "'d'", "'a', 'b', 'c'")
     refused(lambda: shield.decide_many(["a", "d"], [True, True]), "'d'", "'a', 'b', 'c'")
     assert shield.decided == 0
+
+
+def test_a_fresh_process_loads_a_policy_of_three_groups(tmp_path: Path) -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.3, "c": 0.3})
+    made = fs.synthesize(fs.DemographicParity("0.5"), inputs, horizon=4)
+    made.save(tmp_path / "three.shield")
+    code = "import fairshield as fs; print(fs.Policy.load('three.shield'))"
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == str(made)

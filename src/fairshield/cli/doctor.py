@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from fairshield.cli.options import examples, json_option
 from fairshield.cli.output import human_size, number_of, print_facts, print_json, printable
-from fairshield.doctor import Checkup, Package, checkup
+from fairshield.doctor import Checkup, Package, SelfCheck, checkup
 
 
 @click.command(epilog=examples("fairshield doctor", "fairshield doctor --json"))
@@ -19,12 +21,17 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     a small policy, uses and verifies it. What is not installed is no fault: exit 1 only if
     something that is installed does not work.
     """
-    found = checkup()
+    found = checkup(compiles=_say_that_it_compiles)
     if as_json:
         print_json(found.to_dict())
     else:
         _print(found)
     ctx.exit(0 if found.works else 1)
+
+
+def _say_that_it_compiles() -> None:
+    if sys.stderr.isatty():
+        click.echo("Compiling, for the first time: this takes half a minute …", err=True)
 
 
 def _print(found: Checkup) -> None:
@@ -45,10 +52,20 @@ def _print(found: Checkup) -> None:
     print_facts([("processors", f"{found.processors}"), ("CUDA", found.cuda), *_places(found)])
     click.echo("")
     check = found.check
-    works = "a policy was made, used and verified" if check.works else f"FAILED: {check.detail}"
-    print_facts([("self-check", f"{works}, in {check.seconds:.1f} s")])
+    print_facts([("self-check", f"{_check(check)}, in {check.seconds:.1f} s")])
     for fault in found.faults:
         click.echo(f"FAULT: {printable(fault)}")
+
+
+def _check(check: SelfCheck) -> str:
+    if not check.works:
+        return f"FAILED: {check.detail}"
+    if not check.compiled:
+        return (
+            "a policy was used; making, simulating and verifying policies need numba: "
+            "pip install 'fairshield[synthesis]'"
+        )
+    return "a policy was made, used and verified"
 
 
 def _package(package: Package) -> str:

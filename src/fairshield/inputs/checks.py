@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name
 from fairshield.errors import InvalidValueError
-from fairshield.records import as_cost, as_flag
+from fairshield.records import as_cost, as_flag, as_number
 
 Floats = NDArray[np.float64]
 Outcomes = Mapping[Any, float]
@@ -152,11 +152,3 @@ def _probability(value: Any, key: Any) -> float:
             f"P(outcome = 1) of {key!r} must lie between 0 and 1, got {value!r}"
         )
     return p
-
-
-def as_number(value: Any, name: str) -> float:
-    """``value`` as a floating-point number."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidValueError(f"{name} must be a number, got {value!r}") from None

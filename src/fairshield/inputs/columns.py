@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -9,18 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument, shown
 from fairshield.outcomes import ADVICE
-from fairshield.records import as_flag
+from fairshield.records import as_flag, as_number
 
 Floats = NDArray[np.float64]
 
 
 def column(values: ArrayLike, name: str) -> NDArray[Any]:
     """One-dimensional ``values``."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidValueError(
+            f"{name} must be one-dimensional, with one entry per person, got {shown(values)}"
+        ) from None
     if array.ndim != 1:
-        raise InvalidValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+        raise InvalidValueError(
+            f"{name} must be one-dimensional, got "
+            + (f"shape {array.shape}" if array.ndim else shown(values))
+        )
     return array
 
 
@@ -35,7 +44,8 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
         if (yes | (given == 0)).all():
             return np.asarray(yes)
     read = np.empty(length, np.bool_)
-    for i, value in enumerate(given.tolist()):
+    # Of a list its own elements: numpy makes text of [1.0, "no"], and no truth value of "1.0".
+    for i, value in enumerate(values if isinstance(values, list | tuple) else given.tolist()):
         try:
             read[i] = as_flag(value)
         except InvalidValueError as error:
@@ -74,15 +84,44 @@ def _is_missing(value: Any) -> bool:
 
 def numbers(values: NDArray[Any], name: str) -> Floats:
     """``values`` as floating-point numbers."""
+    if values.dtype != object:  # where None would become NaN
+        with contextlib.suppress(TypeError, ValueError):
+            return values.astype(np.float64)
+    for i, value in enumerate(values.reshape(-1).tolist()):
+        if not _is_number(value):
+            where = f"{name}[{i}]" if values.ndim else name
+            raise InvalidValueError(f"{where} is {value!r}: {name} must be numbers")
+    return values.astype(np.float64)
+
+
+def _is_number(value: Any) -> bool:
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"{name} must be numbers: {error}") from None
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def threshold_for(scores: Floats, threshold: float | None, name: str = "scores") -> float:
+    """From which score on to accept; 0.5 if nothing is said, of scores that are probabilities."""
+    if threshold is not None:
+        limit = as_number(threshold, "threshold")
+        if not math.isfinite(limit):
+            raise InvalidValueError(f"threshold must be finite, got {threshold!r}")
+        return limit
+    beyond = np.flatnonzero((scores < 0.0) | (scores > 1.0))
+    if len(beyond):
+        raise InvalidValueError(
+            f"{name}[{beyond[0]}] is {scores[beyond[0]]}, and 0.5 is the threshold for scores "
+            f"between 0 and 1 only: say from which score on to accept, with {argument('threshold')}"
+        )
+    return 0.5
 
 
 def costs_of(values: ArrayLike | None, length: int, name: str = "costs") -> Floats:
     """``length`` prices; 1 where none are given, one for all where there is one."""
-    costs = numbers(np.asarray(1.0 if values is None else values), name)
+    given = np.asarray(1.0 if values is None else values)
+    costs = numbers(given, name)
     if costs.ndim:
         _check_length(column(costs, name), name, length)
     wrong = np.flatnonzero(~((costs >= 0.0) & (costs < math.inf)))

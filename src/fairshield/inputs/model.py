@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import Group, group_name, name_order
-from fairshield.errors import InvalidValueError, argument
+from fairshield.errors import InvalidValueError, argument, check_kind
 from fairshield.groups import Coded, group_column
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
-    as_number,
     check_groups,
     check_levels,
     check_outcomes,
@@ -26,10 +25,18 @@ from fairshield.inputs.checks import (
     frozen,
     outcome_array,
 )
-from fairshield.inputs.columns import column, cost_levels, costs_of, flags, numbers, outcomes_of
+from fairshield.inputs.columns import (
+    column,
+    cost_levels,
+    costs_of,
+    flags,
+    numbers,
+    outcomes_of,
+    threshold_for,
+)
 from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.reading import Reading
-from fairshield.records import Record
+from fairshield.records import Record, as_number
 
 
 class Drawn(NamedTuple):
@@ -182,6 +189,7 @@ class InputModel:
 
         Groups keep the order in which they first appear.
         """
+        check_kind(table, Mapping, "a table maps (group, proposed, cost) to a probability")
         rows = [
             (*checked_key(key), as_number(p, f"the probability of {key!r}"))
             for key, p in table.items()
@@ -226,6 +234,8 @@ class InputModel:
             The groups, in order; needed if the records show only one of them, and to have those
             in the model that they do not show.
         """
+        if names is not None:
+            check_kind(names, Iterable, "names lists the groups, as in names=('a', 'b')")
         asked = group_column(groups)
         who = asked if isinstance(asked, Coded) else Coded.of(asked.tolist())
         if not len(who):
@@ -241,6 +251,7 @@ class InputModel:
             raise InvalidValueError(
                 f"records of groups {strangers[:5]} that are not among the names {known}"
             )
+        smoothing = as_number(smoothing, "smoothing")
         if not 0.0 <= smoothing < math.inf:
             raise InvalidValueError(f"smoothing must be a finite number >= 0, got {smoothing!r}")
         group = who.among(known)
@@ -267,7 +278,7 @@ class InputModel:
         groups: ArrayLike,
         outcomes: ArrayLike | None = None,
         *,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         cost: Literal["confidence", "constant"] = "confidence",
         bins: int | None = 10,
         smoothing: float = 1.0,
@@ -275,6 +286,8 @@ class InputModel:
     ) -> InputModel:
         """From a classifier's scores: accept where ``score >= threshold``.
 
+        The threshold of probabilities is 0.5 unless you say otherwise; scores beyond 0 and 1 need
+        one.
         ``cost="confidence"`` prices overruling at ``|score - threshold|``, in ``bins`` cost levels
         (``None``: every distinct cost); ``cost="constant"`` at 1.  The other parameters are those
         of :meth:`estimate`.
@@ -283,9 +296,7 @@ class InputModel:
         if not np.isfinite(score).all():
             bad = int(np.flatnonzero(~np.isfinite(score))[0])
             raise InvalidValueError(f"scores[{bad}] is {score[bad]}: scores must be finite")
-        limit = as_number(threshold, "threshold")
-        if not math.isfinite(limit):
-            raise InvalidValueError(f"threshold must be finite, got {threshold!r}")
+        limit = threshold_for(score, threshold)
         if cost not in ("confidence", "constant"):
             raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {cost!r}")
         constant = cost == "constant"
@@ -312,19 +323,22 @@ class InputModel:
             return cls.from_records(list(records), **options)
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], **options: Any) -> InputModel:
+    def from_records(
+        cls, records: Iterable[Record | Mapping[str, Any]], **options: Any
+    ) -> InputModel:
         """From records with fields ``group``, ``proposed`` and perhaps ``cost``, ``outcome``.
 
         The model has outcomes if all records have.  If those of the rejected look filled in, which
         a property that counts by outcome would be priced by, there is a
         :class:`~fairshield.OutcomesWarning`.
         """
-        if not records:
+        found = list(Record.each(records))
+        if not found:
             raise InvalidValueError("no records to estimate from: give at least one request")
-        proposed = [r.flag("proposed") for r in records]
-        outcomes, why = recorded_outcomes(records, proposed)
+        proposed = [r.flag("proposed") for r in found]
+        outcomes, why = recorded_outcomes(found, proposed)
         model = cls.estimate(
-            [r.group() for r in records], proposed, [r.cost() for r in records], outcomes, **options
+            [r.group() for r in found], proposed, [r.cost() for r in found], outcomes, **options
         )
         return replace(model, why_none=why)
 

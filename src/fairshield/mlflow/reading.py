@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen, intersection
-from fairshield.inputs.columns import flags
+from fairshield.inputs.columns import flags, numbers, threshold_for
+from fairshield.records import as_number
 
 MARGIN = "margin"
 """``cost``: how far the score is from the threshold, the classifier's confidence."""
@@ -67,9 +68,9 @@ class Reading:
             raise InvalidValueError(
                 f"score must be one of {', '.join(get_args(Score))}, got {self.score!r}"
             )
-        if self.threshold is not None and not math.isfinite(self.threshold):
+        if self.threshold is not None and not math.isfinite(as_number(self.threshold, "threshold")):
             raise InvalidValueError(f"threshold must be a finite number, got {self.threshold!r}")
-        if not isinstance(self.cost, str) and not 0.0 <= self.cost < math.inf:
+        if not isinstance(self.cost, str) and not 0.0 <= as_number(self.cost, "cost") < math.inf:
             raise InvalidValueError(
                 f"cost must be finite and at least 0, or the name of a column, got {self.cost!r}"
             )
@@ -108,7 +109,7 @@ class Reading:
         name = self.cost_column
         if name is not None:
             column = self.take(frame, [name], "the cost")[name]
-            return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
+            return numbers(column.to_numpy(), name)
         return margin if self.cost == MARGIN else np.full(len(frame), float(self.cost))
 
     def outcomes(self, frame: pd.DataFrame) -> NDArray[Any] | None:
@@ -184,7 +185,7 @@ def proposals(
         )
     threshold = reading.threshold
     if threshold is None:
-        threshold = 0.0 if method == "decision_function" else 0.5
+        threshold = 0.0 if method == "decision_function" else threshold_for(scores, None, method)
     return scores >= threshold, np.abs(scores - threshold)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -179,7 +179,7 @@ class Monitor:
             cost = as_cost(cost)
         if self._needs_outcome and outcome is None:
             raise self._no_outcome()
-        g = self._index.get(group)
+        g = self._index.get(group) if isinstance(group, Hashable) else None
         if g is None:
             g = self._meet(group_name(group), self._decided)
         decision, tally = None, self._tally

@@ -19,6 +19,7 @@ from fairshield.errors import (
     WindowOverError,
     argument,
     called,
+    check_kind,
 )
 from fairshield.groups import MISSING, Unseen
 from fairshield.outcomes import ADVICE, Coverage, OutcomeTally
@@ -59,7 +60,8 @@ def audit(
     prop
         What had to hold; need not be the property of ``policy``.
     records
-        The log, from :func:`fairshield.records.read_records`; read once, line by line.
+        The log, from :func:`fairshield.records.read_records`, or mappings with these fields; read
+        once, line by line.
     groups
         The groups in order; default: those of ``start``, else sorted from the log, which is then
         read at once.
@@ -108,6 +110,8 @@ def audit(
     >>> report.verdict, report.violations[0].line, str(report.violations[0].finding)
     ('unfair', 2, 'gap 1 between b and a where at most 0.1 is asked')
     """
+    check_kind(prop, Property, "audit asks whether a property held, such as policy.prop")
+    records = Record.each(records)
     if shield is not None:
         groups = agreed("groups", groups, shield.policy.groups)
         period = agreed("period", period, shield.policy.period)

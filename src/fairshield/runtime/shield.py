@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import At, Counts, Group, after
+from fairshield.counts import At, Counts, Group, after, is_whole, unknown_group
 from fairshield.errors import (
     InvalidValueError,
     OutcomePendingError,
     UnexpectedOutcomeError,
     WindowOverError,
+    check_kind,
 )
 from fairshield.policy import Policy
 from fairshield.records import Flag, as_flag
@@ -84,6 +85,8 @@ class Shield:
             )
 
     def _resume(self, counts: Counts, decided: int | None) -> None:
+        if decided is not None and not is_whole(decided):
+            raise InvalidValueError(f"decided must be a whole number, got {decided!r}")
         seen = sum(self.policy.since_start(counts)[::2])
         if decided is None:
             if self.policy.labelled and seen:
@@ -144,12 +147,13 @@ class Shield:
     def decide(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """The final decision on one person; it is counted at once."""
         t, at = self._t, self._at
+        plain = type(cost) is float and 0.0 <= cost < math.inf
+        if not plain or t >= self._horizon or self._pending is not None:
+            cost = self._checked(group, cost)
         try:
             g = self._index[group]
-            if not 0.0 <= cost < math.inf or t >= self._horizon or self._pending is not None:
-                self._refuse(group, cost)
         except (KeyError, TypeError):
-            self._refuse(group, cost)
+            raise unknown_group(group, self.policy.groups) from None
         if proposed is not True and proposed is not False:
             proposed = as_flag(proposed)
         accepted, why = verdict(self.policy, t, at, g, proposed, cost)
@@ -159,6 +163,7 @@ class Shield:
 
     def observe(self, decision: Decision, *, outcome: Flag) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
+        check_kind(decision, Decision, "an outcome is observed of a Decision, as decide returned")
         if self._pending is None or decision.position != self._pending.position:
             raise UnexpectedOutcomeError(
                 f"decision {decision.position} is not waiting for its outcome: "
@@ -190,8 +195,7 @@ class Shield:
         Properties that count by outcome need ``outcomes``, one per request.  With ``reasons`` the
         answer says why each overruled decision was made, which takes some microseconds for each.
         """
-        if self._pending is not None:
-            self._refuse(self.policy.groups[0], 0.0)
+        self._check_open()
         requests = encode_requests(self.policy, groups, proposed, costs, outcomes)
         if len(requests.groups) > self.remaining:
             raise WindowOverError(
@@ -222,10 +226,7 @@ class Shield:
 
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
         """What the shield would decide; nothing is counted until :meth:`record`."""
-        if self._pending is not None:
-            self._refuse(group, cost)
-        check_request(self.policy, self._t, group, cost)
-        said = as_flag(proposed)
+        cost, said = self._checked(group, cost), as_flag(proposed)
         accepted, why = verdict(self.policy, self._t, self._at, self._index[group], said, cost)
         return Decision(self._t, group, said, cost, accepted, why, self._at, why is not LOST)
 
@@ -235,8 +236,8 @@ class Shield:
         The returned decision says whether fairness is still guaranteed; the next decision plans
         from the counters as they are.
         """
-        if self._pending is not None:
-            self._refuse(advice.group, advice.cost)
+        check_kind(advice, Decision, "what is recorded is a Decision, as advise returned")
+        self._check_open()
         if advice.position != self._t or advice.seen_before != self._at:
             raise InvalidValueError(
                 f"the advice is for decision {advice.position}, the next decision is {self._t}: "
@@ -261,11 +262,13 @@ class Shield:
         else:
             self._at = after(self._at, g, decision.accepted)
 
-    def _refuse(self, group: Group, cost: float) -> NoReturn:
-        """Raise the error for a request that :meth:`decide` cannot answer."""
+    def _checked(self, group: Group, cost: Any) -> float:
+        """The cost of a request that can be answered now."""
+        self._check_open()
+        return check_request(self.policy, self._t, group, cost)
+
+    def _check_open(self) -> None:
         if self._pending is not None:
             raise OutcomePendingError(
                 f"observe the outcome of decision {self._pending.position} before the next decision"
             )
-        check_request(self.policy, self._t, group, cost)
-        raise AssertionError(f"{group!r} at cost {cost!r} was refused for no reason")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairshield.counts import At, Counts, Group, place_among, unknown_group
-from fairshield.errors import InvalidValueError, WindowOverError
+from fairshield.errors import InvalidValueError, WindowOverError, check_kind
 from fairshield.policy import Policy
 from fairshield.records import as_cost, as_flag
 
@@ -133,11 +133,13 @@ def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> in
 
 def decide(policy: Policy, state: State, group: Group, proposed: bool, cost: float) -> Decision:
     """Decide one request.  Pure: same arguments, same answer."""
+    check_kind(policy, Policy, "a policy decides: make one with synthesize")
+    check_kind(state, State, "a state says where the window stands, as State.initial(policy) does")
     t, said = state.decided, as_flag(proposed)
     at = policy.position(state.counts, t)
-    check_request(policy, t, group, cost)
-    accepted, why = verdict(policy, t, at, policy.groups.index(group), said, cost)
-    return Decision(t, group, said, float(cost), accepted, why, at, why is not LOST)
+    price = check_request(policy, t, group, cost)
+    accepted, why = verdict(policy, t, at, place_among(policy.groups, group), said, price)
+    return Decision(t, group, said, price, accepted, why, at, why is not LOST)
 
 
 def advance(policy: Policy, state: State, decision: Decision, outcome: bool | None) -> State:
@@ -166,12 +168,13 @@ def step(
     return advance(policy, state, decision, outcome), decision
 
 
-def check_request(policy: Policy, decided: int, group: Group, cost: float) -> None:
-    """Refuse what cannot be decided, before anything is counted."""
+def check_request(policy: Policy, decided: int, group: Group, cost: Any) -> float:
+    """The cost of a request; refuses what cannot be decided, before anything is counted."""
     if place_among(policy.groups, group) < 0:
         raise unknown_group(group, policy.groups)
-    as_cost(cost)
+    price = as_cost(cost)
     if decided >= policy.horizon:
         raise WindowOverError(
             f"all {policy.horizon} decisions of this window have been made: start a new Shield"
         )
+    return price

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, GroupCount, is_whole
-from fairshield.errors import InvalidValueError, called
+from fairshield.errors import FairshieldError, InvalidValueError, called, check_kind, shown
 from fairshield.spec.finding import Finding, Measured, Verdict, why_exempt
 
 Undefined = Literal["bias-0", "rate-0"]
@@ -126,7 +126,7 @@ class Property(ABC):
 
     def holds(self, counts: Counts) -> bool:
         """Whether the counters satisfy the property, decided in integers of any size."""
-        return all(bool(self._decide(a, b)) for a, b in self._pairs(counts.values()))
+        return all(self._asked(a, b) for a, b in self._pairs_of(counts))
 
     def binds(self, counts: Counts) -> bool:
         """Whether it asks anything: some decisions about the people seen would have been unfair.
@@ -134,7 +134,7 @@ class Property(ABC):
         It does not where every pair lacks support, has a group without people, or cannot differ by
         more than the bound allows.  Counters that it does not bind hold, and are exempt.
         """
-        return any(bool(self._pair_binds(a, b)) for a, b in self._pairs(counts.values()))
+        return any(bool(self._pair_binds(a, b)) for a, b in self._pairs_of(counts))
 
     def verdict(self, counts: Counts) -> Verdict:
         """What to say of these counters: ``"fair"``, ``"unfair"``, or ``"exempt"``.
@@ -151,7 +151,7 @@ class Property(ABC):
 
     def bias_of(self, counts: Counts) -> float:
         """The largest bias of any pair that has support, for people to read."""
-        return max(float(self.bias(a, b)) for a, b in self._pairs(counts.values()))
+        return max(float(self.bias(a, b)) for a, b in self._pairs_of(counts))
 
     def measured_bias_of(self, counts: Counts) -> float:
         """The largest bias of any pair, whether or not it has support."""
@@ -276,16 +276,40 @@ class Property(ABC):
 
     def _pair_holds(self, a: Count, b: Count) -> NDArray[np.bool_]:
         arrays = self._exact_arrays(*a, *b)
-        try:
-            fair = self._decide(GroupCount(*arrays[:2]), GroupCount(*arrays[2:]))
-        except (TypeError, ValueError):
-            # A user's property may branch on its counters; then ask it about one state at a time.
-            each = np.frompyfunc(
-                lambda *n: self._decide(GroupCount(*n[:2]), GroupCount(*n[2:])), 4, 1
-            )
-            fair = each(*(x.astype(object) for x in arrays))
         shape = np.broadcast_shapes(*(x.shape for x in arrays))
-        return np.broadcast_to(np.asarray(fair, dtype=bool), shape)
+        try:
+            with np.errstate(divide="raise", invalid="raise"):
+                fair = self._decide(GroupCount(*arrays[:2]), GroupCount(*arrays[2:]))
+            fair = np.broadcast_to(np.asarray(fair), shape)
+        except (TypeError, ValueError, ArithmeticError):
+            fair = None
+        if fair is None or fair.dtype != np.bool_:
+            # A user's property may branch on its counters, or fail for some: ask it about each.
+            each = np.frompyfunc(
+                lambda *n: self._asked(GroupCount(*n[:2]), GroupCount(*n[2:])), 4, 1
+            )
+            fair = np.asarray(each(*(x.astype(object) for x in arrays)), bool)
+        return np.broadcast_to(fair, shape)
+
+    def _asked(self, a: Count, b: Count) -> bool:
+        """Whether one state is fair, as a truth value or an error that names the state."""
+        try:
+            fair = self._decide(a, b)
+        except FairshieldError:
+            raise
+        except Exception as error:
+            raise self._no_answer(a, b, f"raised {type(error).__name__}: {error}") from error
+        if not isinstance(fair, bool | np.bool_):
+            raise self._no_answer(a, b, f"returned {shown(fair)}")
+        return bool(fair)
+
+    def _no_answer(self, a: Count, b: Count, what: str) -> InvalidValueError:
+        state = f"{a.accepted} accepted of {a.seen} and {b.accepted} of {b.seen}"
+        return InvalidValueError(
+            f"{type(self).__name__}.fair {what} for {state}: it is asked about every such state, "
+            "also of groups nobody was seen of, and must return True or False; multiply integers "
+            "instead of dividing"
+        )
 
     def _exact_arrays(self, *counters: Any) -> list[NDArray[Any]]:
         arrays = [np.asarray(x) for x in counters]
@@ -314,6 +338,10 @@ class Property(ABC):
         if g.seen:
             return float(g.accepted / g.seen)
         return 0.0 if self.undefined == "rate-0" else math.nan
+
+    def _pairs_of(self, counts: Counts) -> Iterator[tuple[Count, Count]]:
+        check_kind(counts, Counts, "a property is asked about Counts of people seen and accepted")
+        return self._pairs(counts.values())
 
     def _pairs(self, groups: Collection[Count]) -> Iterator[tuple[Count, Count]]:
         self.check_groups(len(groups))

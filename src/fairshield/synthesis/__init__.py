@@ -22,10 +22,10 @@ from fairshield.errors import (
     called,
 )
 from fairshield.inputs import InputModel, InputSchedule
-from fairshield.inputs.checks import as_number
 from fairshield.layout import Layout, layout_of
 from fairshield.long import LongPolicy
 from fairshield.policy import Policy
+from fairshield.records import as_number
 from fairshield.rows import RowTable
 from fairshield.spec import NoRequirement, Property
 from fairshield.synthesis import cuda, reference
@@ -131,7 +131,8 @@ def synthesize(
     MemoryLimitError
         If the tables would not fit into memory.
     MissingExtraError
-        If ``backend`` is ``"cuda"`` and CuPy or a device is missing.
+        If the extra ``synthesis`` is not installed, unless ``backend`` is ``"reference"``; if
+        ``backend`` is ``"cuda"`` and CuPy or a device is missing.
 
     Warns
     -----
@@ -186,6 +187,7 @@ def make_policy(
     planned = horizon + further
     start, points = checked_start(inputs, start), _checked_points(checkpoints, horizon, further)
     spread = _checked_spread(spread, further)
+    _check_threads(threads)
     terminal = _checked_terminal(prop, terminal)
     _check_backend(backend, planned)
     if len(inputs.groups) > 2:
@@ -440,7 +442,7 @@ def checked_start(
             f"start maps groups to (seen, accepted), as in Counts({{'a': (10, 8), ...}}), got "
             f"{start!r}"
         )
-    start = Counts({group: (count[0], count[1]) for group, count in start.items()})
+    start = Counts(start)
     for group in start:
         if group not in inputs.groups:
             raise unknown_group(group, inputs.groups)
@@ -470,6 +472,14 @@ def _checked_points(checkpoints: Iterable[int], horizon: int, further: int) -> t
     if further:
         points.add(horizon)
     return tuple(sorted(points - {most}))
+
+
+def _check_threads(threads: int | None) -> None:
+    if threads is not None and (not is_whole(threads) or threads < 1):
+        raise InvalidValueError(
+            f"threads must be a whole number of at least 1, or None for all processors, got "
+            f"{threads!r}"
+        )
 
 
 def _checked_spread(spread: float, further: int) -> float:

@@ -1,12 +1,31 @@
-"""Load a policy and decide: neither the compiler nor anything else is loaded."""
+"""A plain install loads a policy, decides, streams and audits; what it cannot do it says."""
 
 import sys
+from collections.abc import Callable
+from importlib.util import find_spec
 
-sys.modules["numba"] = None  # as if it were not installed
+import fairshield as fs
 
-import fairshield as fs  # noqa: E402
-
+assert find_spec("numba") is None
 policy = fs.Policy.load("loans.shield")
 shield = fs.Shield(policy)
 assert shield.decide("a", proposed=True).guaranteed
-assert not {"llvmlite", "click", "rich"} & set(sys.modules)
+stream = fs.Stream(policy)
+answers = stream.decide_many(["a", "b"] * policy.horizon, [True, False] * policy.horizon)
+assert stream.completed == 2
+log = [{"group": "ab"[i % 2], "accepted": y} for i, y in enumerate(answers.accepted.tolist())]
+assert fs.audit(policy.prop, log, horizon=policy.horizon).holds
+
+
+def refused(needs_a_compiler: Callable[[], object]) -> str:
+    try:
+        needs_a_compiler()
+    except fs.FairshieldError as error:
+        return str(error)
+    raise AssertionError("nothing can be compiled")
+
+
+assert "pip install 'fairshield[synthesis]'" in refused(lambda: fs.verify(policy))
+again = refused(lambda: fs.synthesize(policy.prop, policy.inputs, horizon=20))
+assert "pip install 'fairshield[synthesis]'" in again
+sys.stdout.write(f"fairshield {fs.__version__} decides with numpy alone")

@@ -1,4 +1,4 @@
-"""Synthesise, verify, decide and save, with the core alone."""
+"""Synthesise, verify, decide and save."""
 
 import sys
 from importlib.resources import files
@@ -15,4 +15,5 @@ for i in range(20):
     shield.decide("ab"[i % 3 > 0], proposed=i % 2 > 0)
 assert policy.prop.holds(shield.counts)
 policy.save("loans.shield")
+assert fs.Shield(policy).decide_many(["a", "b"] * 10, [True, False] * 10).accepted.any()
 sys.stdout.write(f"fairshield {fs.__version__} makes, verifies and uses a policy")
