@@ -21,6 +21,7 @@ from fairshield.many import ManyPolicy
 from fairshield.many import kernels as many
 from fairshield.policy import Policy
 from fairshield.runtime.compiled import PolicyTables, look_up, many_tables, tables
+from fairshield.words import summary
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +41,12 @@ class Evaluation:
 
     cost_by_position: Floats
     overruled: Floats
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        horizon, expected = len(self.cost_by_position), float(self.overruled.sum())
+        return f"{horizon:,} decisions: expected cost {self.cost:.6g}, {expected:.4g} overruled"
 
     @property
     def cost(self) -> float:

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group, GroupCount
+from fairshield.counts import Counts, Group, GroupCount, in_words
 from fairshield.errors import InfeasibleError, InvalidValueError, shown
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
 from fairshield.spec import Number, Property, exact
 from fairshield.synthesis import MOST_STATES, checked_start, least_cost, make_policy
+from fairshield.words import summary
 
 Floats = NDArray[np.float64]
 Factory = Callable[[Fraction], Property]
@@ -93,6 +94,15 @@ class Pareto:
     kind: str
     groups: tuple[Group, ...]
     rows: tuple[Trade, ...]
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind.replace('-', ' ')}, groups {in_words(self.groups)}"]
+        for horizon in self.horizons:
+            costs = (f"{row.bound} costs {row.expected_cost:.4g}" for row in self.of(horizon))
+            lines.append(f"{horizon:,} decisions: {', '.join(costs)}")
+        return "\n".join(lines)
 
     @property
     def horizons(self) -> tuple[int, ...]:

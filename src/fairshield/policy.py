@@ -21,6 +21,7 @@ from fairshield.layout import Layout, layout_of
 from fairshield.rows import RowReader, RowTable, SalvagingReader
 from fairshield.spec import Property, both, can_bind, property_from_dict
 from fairshield.structure import broken, check_tables
+from fairshield.words import summary
 
 _SALVAGE = "salvage_"
 """What the names of the salvage table's arrays begin with in a file."""
@@ -301,6 +302,8 @@ class Policy:
         policy.check_window()
         policy.check()
         return policy
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         return (

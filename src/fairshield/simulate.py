@@ -18,6 +18,7 @@ from fairshield.policy import Policy
 from fairshield.runtime.compiled import PolicyTables, decide_batches, tables, verdict
 from fairshield.runtime.requests import Requests
 from fairshield.spec import Finding, Property, widest_finding
+from fairshield.words import summary
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -61,6 +62,15 @@ class Simulation:
     overruled_at: Ints
     counters: Ints
     counters_unshielded: Ints
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_windows:,} windows of {len(self.overruled_at):,} decisions: "
+            f"{self.unfair_windows:,} unfair, {self.unfair_windows_unshielded:,} without the "
+            f"shield; {self.overruled_share:.1%} overruled, mean cost {self.mean_cost:.4g}"
+        )
 
     @property
     def n_windows(self) -> int:

@@ -26,7 +26,8 @@ from fairshield.runtime.batches import decide_windows
 from fairshield.runtime.requests import encode_requests
 from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
-from fairshield.spec import Property
+from fairshield.spec import Property, Verdict
+from fairshield.words import summary
 
 AnyPolicy = Policy | PeriodicPolicy
 AnyShield = Shield | PeriodicShield
@@ -159,6 +160,25 @@ class Stream:
     def remaining(self) -> int:
         """Decisions left in the window or period in progress."""
         return self.shield.remaining
+
+    def holds(self) -> bool:
+        """Whether the property holds of the counters now; it must at the end."""
+        return self.prop.holds(self.counts)
+
+    def verdict(self) -> Verdict:
+        """What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``."""
+        return self.prop.verdict(self.counts)
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        noun = "period" if isinstance(self.policy, PeriodicPolicy) else "window"
+        text = (
+            f"{self.prop}, {noun} {self.completed + 1}, {self.position} of "
+            f"{_length(self.policy)} decisions, {self.counts}"
+        )
+        strangers = sum(count.seen for count in self.followed.values())
+        return text + (f", {strangers} of unseen groups followed" if strangers else "")
 
     @property
     def position(self) -> int:

@@ -17,6 +17,7 @@ from fairshield.counts import Counts, Group, GroupCount
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Finding, Property, Verdict, widest_finding
+from fairshield.words import summary
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -165,6 +166,8 @@ class ShieldReport:
             "all_fair": self.all_fair,
             "overruled_share": self.overruled_share,
         }
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         lines = [

@@ -37,6 +37,7 @@ from fairshield.inputs.columns import (
 from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.reading import Reading
 from fairshield.records import Record, as_number
+from fairshield.words import summary
 
 
 class Drawn(NamedTuple):
@@ -365,6 +366,8 @@ class InputModel:
             "probs": self.probs.tolist(),
             "outcomes": None if self.outcomes is None else self.outcomes.tolist(),
         }
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         shares = ", ".join(

@@ -12,6 +12,7 @@ import numpy as np
 from fairshield.counts import Group, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.inputs.model import InputModel, InputTable
+from fairshield.words import summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,8 @@ class InputSchedule:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; :func:`inputs_from_dict` is the inverse."""
         return {"schedule": [[model.to_dict(), steps] for model, steps in self.parts]}
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         return " then ".join(f"{model} ({steps} steps)" for model, steps in self.parts)

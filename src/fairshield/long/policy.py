@@ -83,7 +83,7 @@ class InEndgame(NamedTuple):
     local: tuple[int, At]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LongPolicy(Policy):
     """What to do in a window too long for a table, see :mod:`fairshield.long.certificates`.
 

@@ -19,7 +19,7 @@ from fairshield.structure import broken, check_costs
 CODE_TYPES = ("int8", "int16", "int32")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ManyPolicy(Policy):
     """The decisions of a shield for three groups or more.
 

@@ -12,6 +12,7 @@ from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
 from fairshield.spec import Finding, Verdict
+from fairshield.words import summary
 
 Kind = Literal["violation", "bias", "model"]
 KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
@@ -173,6 +174,8 @@ class ShadowReport:
     over: bool = False
     exempt: int = 0
 
+    __repr__ = summary
+
     def __str__(self) -> str:
         share = self.overruled / self.decisions if self.decisions else 0.0
         whom = ", ".join(f"{group} {n:,}" for group, n in self.overruled_by_group.items())
@@ -274,6 +277,8 @@ class MonitorReport:
 
     def __bool__(self) -> bool:
         return self.quiet
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12} {text}" for name, text in self.facts())

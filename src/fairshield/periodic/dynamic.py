@@ -27,7 +27,7 @@ from fairshield.synthesis import make_policy, remaining_inputs
 Fallback = Literal["best-effort", "inactive"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dynamic(PeriodicPolicy):
     """A new policy for each period, from the counters at its start (the paper's Dynamic).
 

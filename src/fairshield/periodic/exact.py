@@ -26,7 +26,7 @@ from fairshield.synthesis import synthesize
 Progress = Callable[[float], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactPeriodic(PeriodicPolicy):
     """The cheapest policy for a number of periods, all of which end fair.
 

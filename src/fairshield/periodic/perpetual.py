@@ -26,7 +26,7 @@ from fairshield.spec import Certificate, Property, Sustained
 from fairshield.synthesis import MOST_STATES, make_policy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Perpetual(PeriodicPolicy):
     """Each period as the beginning of a plan that ends with a certificate; no last period.
 

@@ -34,6 +34,7 @@ from fairshield.spec import (
     property_from_dict,
 )
 from fairshield.synthesis import check_kinds, checked_start, make_policy, remaining_inputs
+from fairshield.words import summary
 
 Inputs = InputModel | InputSchedule
 
@@ -244,6 +245,8 @@ class PeriodicPolicy(ABC):
                 f"{os.fspath(path)} is a policy for one window: load it with Policy.load"
             )
         return found
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         a, b = self.groups

@@ -24,8 +24,9 @@ from fairshield.records import Flag
 from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.shield import Batch, Shield
 from fairshield.runtime.step import Decision, Why
-from fairshield.spec import NoRequirement, Property
+from fairshield.spec import NoRequirement, Property, Verdict
 from fairshield.synthesis import checked_start, least_cost, remaining_inputs
+from fairshield.words import summary
 
 State = PeriodicState | Mapping[str, Any]
 
@@ -147,6 +148,19 @@ class PeriodicShield:
     def holds(self) -> bool:
         """Whether the property holds of the counters now."""
         return self.prop.holds(self.counts)
+
+    def verdict(self) -> Verdict:
+        """What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``."""
+        return self.prop.verdict(self.counts)
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        if self._over:
+            where = f"over after {self._completed} periods of {self.period}"
+        else:
+            where = f"period {self._completed + 1}, {self._decided} of {self.period} decisions"
+        return f"{self.prop}, {where}, {self.counts}"
 
     @property
     def state(self) -> PeriodicState:

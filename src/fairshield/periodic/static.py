@@ -30,7 +30,7 @@ _GROUNDS = "adding up the rates of periods"
 Bounds = tuple[Number, Number] | Literal["centred", "cheapest"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Static(PeriodicPolicy):
     """One policy, begun anew in each period."""
 
@@ -64,7 +64,7 @@ class _Static(PeriodicPolicy):
         return Window(self.tables, self.tables.start, 0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StaticFair(_Static):
     """The cheapest policy for one period, repeated (the paper's Static-Fair)."""
 
@@ -104,7 +104,7 @@ class StaticFairShield(PeriodicShield):
         super().__init__(policy, state=state)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StaticBounded(_Static):
     """Each group's rate kept between bounds in each period (the paper's Static-BW).
 

@@ -11,6 +11,7 @@ from fairshield.outcomes import Coverage
 from fairshield.records import Record
 from fairshield.runtime.step import Decision
 from fairshield.spec import Finding, Verdict
+from fairshield.words import summary
 
 
 class Audited(NamedTuple):
@@ -88,10 +89,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What :func:`fairshield.audit` found; true in a boolean context if nothing was violated.
+    """What :func:`fairshield.audit` found; true in a boolean context if the property was kept.
 
-    Nothing is violated where nothing was bound: :attr:`verdict` tells the two apart.  Where the
-    outcomes cannot tell (:attr:`doubt`), it is false.
+    Kept means that it was not violated, bound at least once (:attr:`verdict` is ``"fair"``) and,
+    where people count by their outcome, that the outcomes can tell (no :attr:`doubt`).
 
     Attributes
     ----------
@@ -183,7 +184,30 @@ class AuditReport:
         return sum(window.verdict in verdicts for window in self.windows)
 
     def __bool__(self) -> bool:
-        return self.holds and self.doubt is None
+        return self.verdict == "fair" and self.doubt is None
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        differs = "" if self.difference is None else "; not the policy's decisions"
+        return (
+            f"{self.prop}: {self._told()}; {self.decisions:,} decisions in {len(self.windows):,} "
+            f"windows, {self.overruled:,} overruled at a cost of {self.cost_paid:.6g}{differs}"
+        )
+
+    def _told(self) -> str:
+        if not self.checked:
+            return "nothing had to hold yet"
+        judged = self.bound + self.exempt
+        if self.verdict == "unfair":
+            return f"violated in {self.unfair:,} of {judged:,} windows"
+        if self.doubt is not None:
+            return "inconclusive, as the outcomes at hand cannot tell"
+        if self.verdict == "exempt":
+            return f"exempt in all {judged:,} windows: it bound nothing"
+        return f"held in {self.bound:,} of {judged:,} windows" + (
+            f", exempt in {self.exempt:,}" if self.exempt else ""
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; counters are lists, because JSON has no integer keys."""

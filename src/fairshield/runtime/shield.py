@@ -22,6 +22,8 @@ from fairshield.records import Flag, as_flag
 from fairshield.runtime.batches import decide_batch
 from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
+from fairshield.spec import Verdict
+from fairshield.words import summary
 
 
 class Batch(NamedTuple):
@@ -141,6 +143,26 @@ class Shield:
         pending = self._pending
         counted = after(self._at, self._index[pending.group], pending.accepted)
         return all(self.policy.feasible(self._t, at) for at in (self._at, counted))
+
+    def holds(self) -> bool:
+        """Whether the property holds of the counters now; it must at the horizon."""
+        return self.policy.prop.holds(self.counts)
+
+    def verdict(self) -> Verdict:
+        """What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
+
+        Exempt are counters of which the property asks nothing, as of too few people: they hold,
+        and that shows nothing.
+        """
+        return self.policy.prop.verdict(self.counts)
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        text = f"{self.policy.prop}, {self._t} of {self._horizon} decisions, {self.counts}"
+        if self._pending is not None:
+            return f"{text}, waiting for the outcome of decision {self._pending.position}"
+        return text if self.remaining else f"{text}, {self.verdict()}"
 
     # Deciding -------------------------------------------------------------------------------
 

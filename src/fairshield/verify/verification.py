@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from fairshield.verify.claim import Claim
 from fairshield.verify.counterexample import Counterexample
+from fairshield.words import summary
 
 Verified = Literal["kept", "violated", "vacuous", "inconclusive"]
 
@@ -124,6 +125,8 @@ class Verification:
             periods = "1 period" if self.periods == 1 else f"{self.periods} periods"
             return f"{periods} ({self._looked})"
         return self._looked if self.exhaustive else f"the first plan ({self._looked})"
+
+    __repr__ = summary
 
     def __str__(self) -> str:
         return f"{self.claim}: {self.result}"
