@@ -172,7 +172,7 @@ def test_run_model_and_version_say_what_is_enforced(logged: Any, policy: fs.Poli
 def test_the_environment_names_this_library_and_what_the_classifier_needs(logged: Any) -> None:
     listed = Path(mlflow.artifacts.download_artifacts(logged.model_uri), "requirements.txt")
     lines = listed.read_text("utf-8").splitlines()
-    assert f"fairshield[mlflow]=={fs.__version__}" in lines
+    assert f"fairshield[mlflow,synthesis]=={fs.__version__}" in lines
     assert any(line.startswith("scikit-learn==") for line in lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from fairshield import doctor
+from fairshield.cli import doctor as doctor_command
 from fairshield.cli.app import app
 
 
@@ -98,6 +100,33 @@ def test_a_healthy_installation_exits_with_0(quick: Any) -> None:
     assert data["works"]
     assert data["extras"][1]["packages"][0]["state"] == "missing"
     assert data["cache"]["writable"]
+
+
+@pytest.mark.parametrize("size", [0, 1000])
+def test_whoever_waits_for_the_compiler_is_told(quick: Any, size: int) -> None:
+    cache = doctor.Cache(folder=".", bytes=size, writable=True, older=0, older_bytes=0)
+    quick.setattr(doctor, "_cache", lambda: cache)
+    told: list[str] = []
+    assert doctor.checkup(compiles=lambda: told.append("compiling")).works
+    assert told == ([] if size else ["compiling"])
+
+
+def test_the_terminal_is_told_that_it_compiles(
+    quick: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for terminal in (True, False):
+        quick.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
+        doctor_command._say_that_it_compiles()
+        assert ("Compiling" in capsys.readouterr().err) == terminal
+
+
+def test_without_a_compiler_the_rest_works_and_what_is_missing_is_named(quick: Any) -> None:
+    quick.setattr(doctor, "can_compile", lambda: False)
+    quick.setattr(doctor, "_cache", lambda: None)
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "making, simulating and verifying policies need numba" in result.stdout
+    assert "pip install 'fairshield[synthesis]'" in result.stdout
 
 
 def test_a_broken_package_exits_with_1_and_is_named(quick: Any) -> None:

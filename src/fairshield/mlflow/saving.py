@@ -272,4 +272,6 @@ def _features(model: Any, saved: Path) -> tuple[str, ...] | None:
 def _requirements(saved: Path) -> list[str]:
     listed = saved / "requirements.txt"
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
-    return list(dict.fromkeys([f"fairshield[mlflow]=={__version__}", *filter(None, lines)]))
+    # With the compiler: some policies need it to decide, and batches are faster with it.
+    ours = f"fairshield[mlflow,synthesis]=={__version__}"
+    return list(dict.fromkeys([ours, *filter(None, lines)]))
