@@ -141,6 +141,13 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "endless bound": _set(property={"kind": "demographic-parity", "bound": "1e999999999"}),
     "module as a property": _set(property={"kind": "os.system", "bound": "0.1"}),
     "bound too small": _set(property={"kind": "demographic-parity", "bound": "0"}),
+    "bound too small, and nothing at the end": _set(
+        property={"kind": "demographic-parity", "bound": "0"},
+        terminal={"kind": "none", "outcome": None},
+    ),
+    "other people at the end": _set(terminal={"kind": "equal-opportunity", "bound": "0.5"}),
+    "checkpoints in words": _set(checkpoints=["two"]),
+    "checkpoints that fall": _set(checkpoints=[3, 2]),
 }
 
 
@@ -196,6 +203,15 @@ def test_a_specification_becomes_a_policy_and_a_stream(live: LiveServer) -> None
         assert again.json()["digest"] == found["digest"]
         made = client.post("/v1/streams", json={"name": "made", "policy": found["digest"]})
         assert made.status_code == 201
+
+
+def test_a_policy_that_never_binds_says_so(live: LiveServer) -> None:
+    with live.client() as client:
+        found = settled(client, specify(client, min_support=6).json()["id"])
+        assert found["status"] == "ready"
+        assert "vacuous: it can never bind" in found["words"]
+        assert "vacuous" in found["verification"]
+        assert "holds" not in found["verification"]
 
 
 def test_files_of_the_server_are_not_read_for_others(live: LiveServer) -> None:

@@ -16,13 +16,14 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
 
 import msgspec
 import numpy as np
 
-from fairshield.errors import ArtifactError, FairshieldError
+from fairshield.errors import ArtifactError, FairshieldError, VacuousWarning
 from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.periodic.verify import verify_periodic
 from fairshield.policy import Policy
@@ -40,6 +41,7 @@ _NICE = 10
 def main() -> None:
     """Do the job that the arguments and standard input describe."""
     path, text, out = sys.argv[1], sys.stdin.read(), sys.stdout
+    warnings.simplefilter("ignore", VacuousWarning)  # the policy's words say so
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     progress = _telling(out)
