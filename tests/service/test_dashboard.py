@@ -528,7 +528,7 @@ def test_pages_say_the_same_without_script(eyes: Eyes, server: WebServer) -> Non
     state = server.get("/v1/streams/credit/state")
     assert decided(page) == state["decisions"]
     expect(page.locator("#plot")).to_be_hidden()
-    expect(page.locator("table.rates tbody tr")).to_have_count(2)
+    expect(page.locator("table.rates tbody tr")).to_have_count(6)
     expect(page.locator("#window-ends tbody tr")).to_have_count(state["windows_completed"])
     page.locator('[name="show"]').select_option("all")
     page.get_by_role("button", name="Filter").click()

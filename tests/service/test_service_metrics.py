@@ -87,6 +87,31 @@ def test_figures_follow_decisions(live: LiveServer) -> None:
         state = client.get("/v1/streams/plain/state").json()
     assert value(after, "fairshield_remaining", stream="plain") == state["remaining"]
     assert value(after, "fairshield_overruled_total", stream="plain") == state["overruled"]
+    for verdict in ("fair", "unfair", "exempt"):
+        sample = f"fairshield_windows_{verdict}_total"
+        assert value(after, sample, stream="plain") == state["whole_stream"][verdict]
+
+
+def test_exempt_windows_and_alarms_are_counted(live: LiveServer) -> None:
+    with live.client() as client:
+        policy = client.get("/v1/streams/plain").json()["policy"]
+        client.post("/v1/streams", json={"name": "lonely", "policy": policy})
+        length = client.get("/v1/streams/lonely").json()["length"]
+        people = [{"group": "alpha", "proposed": True, "cost": 7.0}] * (length + 1)
+        client.post(
+            "/v1/streams/lonely/decisions:batch",
+            json={"decisions": people},
+            headers={"idempotency-key": "lonely"},
+        )
+        alarms = client.get("/v1/streams/lonely").json()["alarms"]
+    found = scraped(live)
+    assert value(found, "fairshield_windows_exempt_total", stream="lonely") == 1
+    assert value(found, "fairshield_windows_fair_total", stream="lonely") == 0
+    assert value(found, "fairshield_can_bind", stream="lonely") == 1
+    for kind in ("bias", "model"):
+        raised = kind in {alarm["kind"] for alarm in alarms}
+        assert value(found, "fairshield_alarm", stream="lonely", kind=kind) == raised
+    assert [alarm["kind"] for alarm in alarms] == ["model"]
 
 
 @given(st.lists(st.floats(0, 10)), st.lists(st.floats(0, 10), min_size=1, unique=True))
