@@ -33,6 +33,7 @@ from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.static import StaticBounded, StaticFair
 from fairshield.simulate import simulate
+from fairshield.synthesis import long_plan
 
 PARITY = fs.DemographicParity("0.1")
 
@@ -565,3 +566,83 @@ def test_in_an_endgame_the_counters_alone_decide() -> None:
         here = (395 + n, 300, 405 - n, 100)
         for group in (0, 1):
             assert warm.reader.look_up(800, here, group) == cold.reader.look_up(800, here, group)
+
+
+# Models that expect next to nothing ---------------------------------------------------------
+
+CELLS = [(group, said) for group in "ab" for said in (False, True)]
+ODD_OUTCOMES = {
+    "nobody": dict.fromkeys(CELLS, 0.0),
+    "hardly anybody": dict.fromkeys(CELLS, 1e-50),
+    "one cell nobody": dict.fromkeys(CELLS, 0.5) | {("b", False): 0.0},
+    "one cell hardly anybody": dict.fromkeys(CELLS, 0.5) | {("b", False): 1e-50},
+    "one group nobody": {"a": 0.0, "b": 0.5},
+}
+
+
+@pytest.mark.parametrize("support", [0, 20])
+@pytest.mark.parametrize("outcomes", ODD_OUTCOMES.values(), ids=ODD_OUTCOMES)
+def test_people_who_never_count_do_not_break_a_policy(
+    outcomes: Any, support: int, tmp_path: Path
+) -> None:
+    table = {(*cell, cost): 0.125 for cell in CELLS for cost in (1.0, 1e30)}
+    inputs = fs.InputModel.from_table(table, outcomes=outcomes)
+    prop = fs.EqualOpportunity("0.1", min_support=support)
+    policy = fs.synthesize(prop, inputs, horizon=300, method="long")
+    assert all(np.isfinite(array).all() for array in policy.ladders)
+    policy.save(tmp_path / "long.shield")
+    loaded = fs.Policy.load(tmp_path / "long.shield")
+    assert fs.verify(loaded)
+    assert fs.Shield(loaded).decide("b", proposed=False, outcome=True).guaranteed
+
+
+@pytest.mark.parametrize(
+    "prop", [fs.EqualOpportunity("0.1"), fs.BoundedRates("0.4", "0.6")], ids=str
+)
+def test_making_a_policy_takes_as_long_whatever_the_horizon(prop: fs.Property) -> None:
+    decided = []
+    batch = long_plan.decide_batch
+
+    def counted(policy: Any, t: int, at: Any, requests: Any) -> Any:
+        decided.append(len(requests.groups))
+        return batch(policy, t, at, requests)
+
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, outcomes={"a": 0.5, "b": 0.6})
+    costs = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long_plan, "decide_batch", counted)
+        for horizon in (10**6, 10**12):
+            policy = fs.synthesize(prop, inputs, horizon=horizon, method="long")
+            costs.append(policy.expected_cost)
+            assert sum(decided) <= 500_000
+            decided.clear()
+    # Proposals that are fair on average cost something in the beginning only.
+    assert costs[0] == costs[1] > 0.0
+
+
+@pytest.mark.parametrize(
+    "prop", [fs.EqualOpportunity("0.1"), fs.BoundedRates("0.4", "0.6")], ids=str
+)
+@pytest.mark.parametrize("start", [{"a": (100, 0), "b": (1000, 900)}, {"a": (10, 0), "b": (10, 9)}])
+def test_a_lost_start_is_mended_where_the_bound_holds_at_every_moment(
+    start: Any, prop: fs.Property
+) -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, outcomes={"a": 0.5, "b": 0.6})
+    policy = fs.synthesize(
+        prop, inputs, horizon=10_000, start=fs.Counts(start), best_effort=True, method="long"
+    )
+    assert 0.0 < policy.risk < 0.1
+    result = simulate(policy, n_windows=20, rng=np.random.default_rng(1))
+    assert result.unfair_windows == 0
+
+
+def test_progress_is_reported_while_windows_are_simulated() -> None:
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    shares: list[float] = []
+    fs.synthesize(
+        fs.DemographicParity("0.1"), inputs, horizon=100_000, checkpoints=(50_000,),
+        method="long", progress=shares.append,
+    )  # fmt: skip
+    assert len(shares) > 2
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

@@ -145,6 +145,13 @@ def _advantage_now(
 
 
 @_inline
+def _dearest(tables: Tables) -> float:
+    costs = tables.costs
+    in_a, in_b = max(costs[0, 0, -1], costs[0, 1, -1]), max(costs[1, 0, -1], costs[1, 1, -1])
+    return max(in_a, in_b)
+
+
+@_inline
 def outlook(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> float:
     """Expected cost of the decisions left, where the property must hold at every moment."""
     if min(n_a, n_b) < max(tables.rule[LEAST], 1):
@@ -157,6 +164,9 @@ def outlook(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -
         excess = (to_a * k_a / n_a + to_b * k_b / n_b - limit) / unit
         values = tables.holding[side, rung]
         total += _value_at(values, len(values) - 1 + min(excess, 0.0) / step)
+        if excess > 0.0:
+            # The guarantee is lost, and whoever corrects is overruled.
+            total += OVER_CAPACITY * _dearest(tables) * excess
     return total
 
 
@@ -298,8 +308,12 @@ def open_before(tables: Tables, people: int, after: Floats, before: Floats, code
                     accept = after[place_of(m_a, k_a + 1 - g, m_b, k_b + g) - then]
                     value += _cost_of(tables, g, 0, reject, accept)
                     value += _cost_of(tables, g, 1, accept, reject)
-                    if reject < math.inf or accept < math.inf:
-                        codes[place, g] = code_of(tables, accept - reject, g)
+                    if reject == math.inf and accept == math.inf:
+                        left = tables.holding.shape[1]
+                        saved = _advantage_now(tables, n_a, k_a, n_b, k_b, left, g)
+                    else:
+                        saved = accept - reject
+                    codes[place, g] = code_of(tables, saved, g)
                 if not _holds(tables, n_a, k_a, n_b, k_b):
                     value = math.inf
                 before[place - first] = value / counted

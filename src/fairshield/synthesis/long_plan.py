@@ -30,6 +30,8 @@ _TRIED, _TRIED_SLOWLY = 500_000, 4000
 _LEAST_RUNS, _MOST_RUNS = 2, 400
 _FIRST = 20_000
 """Decisions of a window after which a bound that holds at every moment costs the same for ever."""
+_LONG = 10**8
+"""Decisions of a window whose counters are compared in 64 bits."""
 _AT_ONCE = 50_000
 """Decisions that are simulated in one go, so that memory does not grow with the window."""
 _MOST_ENDGAME = 10**9
@@ -154,7 +156,11 @@ class _Windows:
 
     def __post_init__(self) -> None:
         self.table = self.inputs.table(1)
-        self.plain = replace(self.policy, endgame=0)
+        policy, horizon = self.policy, self.policy.horizon
+        if policy.rule.anytime and len(policy.due) == 1:
+            # The beginning of a window does not depend on how long it is.
+            horizon = min(horizon, _LONG)
+        self.plain = replace(policy, endgame=0, horizon=horizon)
         self.rng = np.random.default_rng(0)
 
     def run(self, upto: int, *, until_certified: bool) -> Iterator[_Run]:
