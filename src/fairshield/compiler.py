@@ -5,6 +5,8 @@ It does not notice that a function called from another file changed, so that aft
 decisions could be read from new tables.  Ours is kept in a folder named after the content of all
 our files instead: any change, and nothing old is found.
 
+On a terminal the first compilation is announced, as it takes longer than people wait for an answer.
+
 Importing this module loads numba, or says how to install it.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,12 +27,45 @@ check_can_compile()
 
 from numba import config as _numba_config
 from numba import njit
+from numba.core.event import Listener, register
 
 _PACKAGE = Path(__file__).parent
 config: Any = _numba_config  # its settings are made at run time, unknown to type checkers
 _OPTIONS: dict[str, Any] = {"boundscheck": False, "error_model": "numpy"}
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 """For functions that allocate nothing: counting references to arrays takes time at every call."""
+
+
+class _Announcement(Listener):
+    """Tells somebody at a terminal, once, that our functions are being compiled.
+
+    Numba reports a compilation only if the result was not found where it is kept.
+    """
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        """A function begins to be compiled."""
+        ours = event.data["dispatcher"].py_func.__module__.startswith("fairshield")
+        if ours and not self.told:
+            self.told = True
+            if somebody_waits():
+                sys.stderr.write("fairshield: compiling once, about 10 s\n")
+                sys.stderr.flush()
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled."""
+
+
+def somebody_waits() -> bool:
+    """Whether a person at a terminal waits for this process, which is no service."""
+    streams = (sys.stdin, sys.stderr)
+    at_terminal = all(stream is not None and stream.isatty() for stream in streams)
+    return at_terminal and "fairshield.service" not in sys.modules
+
+
+listen: Any = register  # untyped, as all of numba
+listen("numba:compile", _Announcement())
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:

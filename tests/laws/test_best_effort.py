@@ -484,3 +484,12 @@ def test_tables_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(memory, "available_bytes", lambda: need - 1)
     with pytest.raises(fs.MemoryLimitError, match="horizon 40 needs about"):
         spec.synthesize(best_effort=True)
+
+
+def test_progress_goes_on_with_the_best_effort() -> None:
+    spec = Spec(fs.DemographicParity("0"), uniform, 40, fs.Counts({"a": (2, 1), "b": (97, 49)}), ())
+    shares: list[float] = []
+    spec.synthesize(best_effort=True, progress=shares.append)
+    assert any(0.5 < share < 1.0 for share in shares)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import Branching
 
 import fairshield as fs
 from fairshield.layout import Layout
@@ -320,3 +321,11 @@ def test_a_plan_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(fs.InvalidValueError, match=message):
         fs.synthesize(PARITY, even, horizon=6, **options)
+
+
+def test_progress_is_reported_while_an_own_property_is_asked(even: fs.InputModel) -> None:
+    shares: list[float] = []
+    fs.synthesize(Branching(2), even, horizon=30, progress=shares.append)
+    assert sum(share < 0.2 for share in shares) >= 10
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

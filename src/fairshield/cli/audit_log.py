@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairshield.cli.output import reading_bar
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Counts, Group
 from fairshield.errors import InvalidValueError
@@ -69,7 +70,8 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
     start = None if groups is None else parse_start(chosen, groups)
     trace = Trace()
     empty = None if task.unseen.kind == "refuse" else MISSING
-    with task.reading.open(task.log, trace, exported=True) as records, blamed_on(task.log):
+    with reading_bar("auditing", task.log, task.reading, trace) as lines, blamed_on(task.log):
+        records = task.reading.read(lines, task.log, exported=True)
         report = audit_log(
             prop,
             records

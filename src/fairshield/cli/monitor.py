@@ -18,7 +18,14 @@ from fairshield.cli.options import (
     property_options,
     start_option,
 )
-from fairshield.cli.output import INCONCLUSIVE, number_of, print_facts, print_json, printable
+from fairshield.cli.output import (
+    INCONCLUSIVE,
+    number_of,
+    print_facts,
+    print_json,
+    printable,
+    reading_bar,
+)
 from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
@@ -127,8 +134,8 @@ def monitor(
         min_group_size=min_group_size,
         shadow=policy,
     )
-    with reading.open(log) as records, blamed_on(log):
-        _watch(watching, records, groups or ())
+    with reading_bar("watching", log, reading) as lines, blamed_on(log):
+        _watch(watching, reading.read(lines, log), groups or ())
         waiting = 0 if watching.coverage is None else watching.coverage.unknown
         _check_counted(watching, waiting)
     watching.end()

@@ -15,10 +15,13 @@ from typing import Any
 import click
 
 from fairshield.errors import InvalidValueError
+from fairshield.lines import Trace, open_lines
+from fairshield.reading import Reading
 
 INCONCLUSIVE = 3
 """Exit status of a command that judges, where nothing bound or nothing could be told."""
 _UNWRAPPED = 240
+_LINES_PER_REPORT = 1000
 _PATIENCE = 1.0
 """Seconds of work before a progress bar appears."""
 
@@ -130,6 +133,30 @@ def progress_bar(label: str) -> Iterator[Callable[..., None]]:
         yield bar.update
     finally:
         bar.close()
+
+
+@contextlib.contextmanager
+def reading_bar(
+    label: str, path: str | Path, reading: Reading, trace: Trace | None = None
+) -> Iterator[Iterator[str]]:
+    """The lines of a file or of standard input; a bar says how much of a file was read."""
+    is_file = str(path) != "-" and Path(path).is_file()
+    if not is_file or not sys.stderr.isatty():
+        with open_lines(path, trace, reading.encoding) as lines:
+            yield lines
+        return
+    size = max(Path(path).stat().st_size, 1)
+    with progress_bar(label) as progress, open_lines(path, trace, reading.encoding) as lines:
+        yield _measured(lines, size, progress)
+
+
+def _measured(lines: Iterator[str], size: int, progress: Callable[[float], None]) -> Iterator[str]:
+    read = 0
+    for number, line in enumerate(lines):
+        yield line
+        read += len(line)
+        if number % _LINES_PER_REPORT == 0:
+            progress(min(read / size, 1.0))
 
 
 class _LateBar:

@@ -316,7 +316,7 @@ class Property(ABC):
         largest = max(int(x.max(initial=1)) for x in arrays)
         # Two products of a coefficient and two counters are added at most.
         fits = 2 * self.coefficient * largest * largest < 2**62
-        return [x.astype(np.int64 if fits else object) for x in arrays]
+        return [x.astype(np.int64 if fits else object, copy=False) for x in arrays]
 
     def _decide(self, a: Count, b: Count) -> Any:
         fair = self.fair(*self._defined(a, b))

@@ -240,13 +240,15 @@ def make_policy(
         )
     rise = planned_rise(spread, horizon)
     problem = make_problem(prop, inputs, planned, start, points, rise, terminal)
-    value, rows = _solve(problem, backend, threads, progress, record=horizon)
+    # Whether there is a best effort to be made is known when the first half is done.
+    first, second = (progress, None) if not best_effort else _halves(progress)
+    value, rows = _solve(problem, backend, threads, first, record=horizon)
     assert rows is not None  # they were asked for
     effort = None
     if value == math.inf:
         if not best_effort:
             raise _infeasible(prop, planned, start)
-        effort = _best_effort(problem, backend)
+        effort = _best_effort(problem, backend, second)
         value = effort.start.cost
     policy = Policy(
         prop=prop,
@@ -401,13 +403,22 @@ def _check_fits(
         check_memory(layout, n_levels, record=record, spread=spread)
 
 
-def _best_effort(problem: Problem, backend: Backend) -> reference.BestEffort:
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Callbacks for the first and the second half of the work."""
+    if progress is None:
+        return None, None
+    return lambda share: progress(0.5 * share), lambda share: progress(0.5 + 0.5 * share)
+
+
+def _best_effort(
+    problem: Problem, backend: Backend, progress: Progress | None = None
+) -> reference.BestEffort:
     if backend == "reference":
         return reference.solve_best_effort(problem)
     from fairshield.synthesis import best_effort
 
     check_salvage_memory(problem.layout, problem.n_levels)
-    return best_effort.solve(problem)
+    return best_effort.solve(problem, progress)
 
 
 def processors() -> int:

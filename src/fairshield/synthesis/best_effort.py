@@ -16,7 +16,7 @@ from fairshield.compiler import NO_ALLOCATION, inlined, jit
 from fairshield.layout import Rows, layer_rows
 from fairshield.rows import BARE_WIDTH, RowTable, code_type
 from fairshield.synthesis.kernels import row_in_layer
-from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
+from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, Progress
 from fairshield.synthesis.reference import SAME_RISK, BestEffort, Prospect
 
 Floats = NDArray[np.float64]
@@ -45,8 +45,11 @@ class Step(NamedTuple):
     labelled: bool
 
 
-def solve(problem: Problem) -> BestEffort:
-    """Risk and cost at the start, and decisions where fairness cannot be guaranteed."""
+def solve(problem: Problem, progress: Progress | None = None) -> BestEffort:
+    """Risk and cost at the start, and decisions where fairness cannot be guaranteed.
+
+    ``progress`` is called with the share done.
+    """
     layout = problem.layout
     table = _Table(problem)
     after = _layer(problem, layout.horizon)
@@ -60,6 +63,8 @@ def solve(problem: Problem) -> BestEffort:
             _strike(problem, t, here, codes)
         table.add(t, here, codes)
         after = here
+        if progress is not None:
+            progress(1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4))
     cost = float(after.cost[0])
     # Weights of probability zero are floored at 1e-300; what they add is not cost.
     start = Prospect(float(after.risk[0]), 0.0 if cost < 1e-200 else cost)

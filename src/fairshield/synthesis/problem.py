@@ -9,8 +9,10 @@ a plain one with weights :math:`\theta z`, costs :math:`c/z`, and a chance
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from fairshield.layout import Layout, Rows, layout_of
 from fairshield.rows import RowTable
 from fairshield.spec import Property, both
 
+Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FairStates = tuple[Ints, Ints, NDArray[np.bool_]]
@@ -33,7 +36,7 @@ NEVER = 1e60
 """No gain is worth this cost, which only those of relevance zero have."""
 TIE = 1e-9
 """Gains below this share of the largest cost are rounding, not reasons to overrule a person."""
-_ROWS_AT_ONCE, _STATES_AT_ONCE = 1 << 13, 1 << 15
+_ROWS_AT_ONCE = 1 << 13
 """Temporary arrays of this size stay in cache."""
 
 
@@ -112,20 +115,29 @@ class Problem:
         """What must hold after ``t`` decisions, at a checkpoint or at the end."""
         return both(self.prop, self.terminal) if t == self.horizon else (self.prop,)
 
-    def fair_states(self, props: tuple[Property, ...], rows: Rows, at: Ints) -> FairStates:
+    def fair_states(
+        self,
+        props: tuple[Property, ...],
+        rows: Rows,
+        at: Ints,
+        progress: Progress | None = None,
+    ) -> FairStates:
         """Which states of these rows satisfy all of ``props``; ``at`` is where each row begins.
 
         Returns ``lo`` and ``hi`` of the fair states of each row, and a flag per state, which is
         empty if everything in ``[lo, hi)`` is fair.  Flags outside ``[lo, hi)`` say nothing.
+        ``progress`` is called with the share done if a property has to be asked about every state.
         """
-        lo, hi, each = self._fair_states(props[0], rows, at)
+        lo, hi, each = self._fair_states(props[0], rows, at, progress)
         for prop in props[1:]:
-            first, end, flags = self._fair_states(prop, rows, at)
+            first, end, flags = self._fair_states(prop, rows, at, progress)
             lo, hi = np.maximum(lo, first), np.minimum(hi, end)
             each = each & flags if len(each) and len(flags) else each if len(each) else flags
         return np.minimum(lo, hi), hi, each
 
-    def _fair_states(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
+    def _fair_states(
+        self, prop: Property, rows: Rows, at: Ints, progress: Progress | None
+    ) -> FairStates:
         a, b = self.start
         lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
         for first in range(0, len(at), _ROWS_AT_ONCE):
@@ -138,13 +150,15 @@ class Problem:
                 accepted=part.short + known, along=~part.turned,
             )  # fmt: skip
             if interval is None:
-                return self._fair_states_with_gaps(prop, rows, at)
+                return self._fair_states_with_gaps(prop, rows, at, progress)
             most = part.states
             for out, end in zip((lo, hi), interval, strict=True):
                 out[here] = np.minimum(np.maximum(end - before, 0), most)
         return lo, hi, np.empty(0, np.bool_)
 
-    def _fair_states_with_gaps(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
+    def _fair_states_with_gaps(
+        self, prop: Property, rows: Rows, at: Ints, progress: Progress | None
+    ) -> FairStates:
         a, b = self.start
         turned = rows.turned
         runs = prop.fair_runs(
@@ -152,7 +166,7 @@ class Problem:
             accepted=rows.short + np.where(turned, b.accepted, a.accepted), along=~turned,
         )  # fmt: skip
         if runs is None:
-            return self._fair_states_one_by_one(prop, rows, at)
+            return self._fair_states_one_by_one(prop, rows, at, progress)
         row, low, high = runs
         most, before = rows.states, np.where(turned, a.accepted, b.accepted)
         low = np.minimum(np.maximum(low - before[row], 0), most[row])
@@ -168,31 +182,30 @@ class Problem:
         np.add.at(ends, at[row] + high, -1)
         return np.minimum(lo, hi), hi, np.cumsum(ends[:-1]) > 0
 
-    def _fair_states_one_by_one(self, prop: Property, rows: Rows, at: Ints) -> FairStates:
+    def _fair_states_one_by_one(
+        self, prop: Property, rows: Rows, at: Ints, progress: Progress | None
+    ) -> FairStates:
+        """Ask about every state, those with one number of people of each group at once."""
         a, b = self.start
-        sizes, row_turned = rows.states, rows.turned
-        ends = np.cumsum(sizes)
-        starts = ends - sizes
         fair = np.zeros(self.layout.block_starts[-1], np.bool_)
         lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
-        first = 0
-        while first < len(at):
-            before = int(starts[first])
-            reach = int(np.searchsorted(ends, before + _STATES_AT_ONCE))
-            last = min(max(reach, first + 1), len(at))
-            row = np.repeat(np.arange(first, last), sizes[first:last])
-            long = np.arange(before, int(ends[last - 1])) - starts[row]
-            turned, short = row_turned[row], rows.short[row]
-            holds = prop.holds_array(
-                GroupCount(rows.n_a[row] + a.seen, np.where(turned, long, short) + a.accepted),
-                GroupCount(rows.n_b[row] + b.seen, np.where(turned, short, long) + b.accepted),
+        new = (np.diff(rows.n_a, prepend=-1) != 0) | (np.diff(rows.n_b, prepend=-1) != 0)
+        edges = [*np.flatnonzero(new).tolist(), len(at)]
+        for first, end in pairwise(edges):
+            n_a, n_b = int(rows.n_a[first]), int(rows.n_b[first])
+            short, long = rows.short[first:end, None], np.arange(max(n_a, n_b) + 1)
+            k_a, k_b = (long, short) if n_a > n_b else (short, long)
+            # A user's property may count on arrays of one shape.
+            m_a, l_a, m_b, l_b = np.broadcast_arrays(
+                n_a + a.seen, k_a + a.accepted, n_b + b.seen, k_b + b.accepted
             )
-            fair[at[row] + long] = holds
-            cuts = starts[first:last] - before
-            none = self.layout.horizon + 1
-            lo[first:last] = np.minimum.reduceat(np.where(holds, long, none), cuts)
-            hi[first:last] = np.maximum.reduceat(np.where(holds, long + 1, 0), cuts)
-            first = last
+            holds = prop.holds_array(GroupCount(m_a, l_a), GroupCount(m_b, l_b))
+            fair[at[first:end, None] + long] = holds
+            some = holds.any(axis=1)
+            lo[first:end] = np.where(some, holds.argmax(axis=1), self.layout.horizon + 1)
+            hi[first:end] = np.where(some, len(long) - holds[:, ::-1].argmax(axis=1), 0)
+            if progress is not None:
+                progress(end / len(at))
         return lo, hi, fair
 
 

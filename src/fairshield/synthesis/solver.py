@@ -28,11 +28,10 @@ from fairshield.synthesis.kernels import (
     set_terminal,
 )
 from fairshield.synthesis.levels import cost_levels
-from fairshield.synthesis.problem import Problem, Solution
+from fairshield.synthesis.problem import Problem, Progress, Solution
 from fairshield.synthesis.row_kernels import QUESTIONS, WORD, Prices, Record, Scratch
 from fairshield.synthesis.vectors import LANES
 
-Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -41,6 +40,8 @@ _CACHE_BYTES = 1 << 20
 _LEAST_LAYERS, _MOST_LAYERS = 8, 16
 _WORTH_A_THREAD = 6_000_000
 """States below which another thread costs more than it brings."""
+_ASKING = 0.2
+"""Share of the work that it is to ask a property about each of the last states."""
 _SAME_SPLIT = 0.95
 """Blocks are shared out anew once the layers have shrunk to this part."""
 
@@ -53,7 +54,7 @@ def solve(
     ``record`` says up to which layer decisions are wanted; ``None``: no decisions.
     """
     workers = max(1, min(threads, problem.layout.n_states // _WORTH_A_THREAD))
-    induction = _Induction(problem, record, workers)
+    induction = _Induction(problem, record, workers, progress)
     with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
         for done in induction.passes(pool):
             if progress is not None:
@@ -67,9 +68,12 @@ def solve(
 class _Induction:
     """The tables of one backward induction: a single layer, updated in place."""
 
-    def __init__(self, problem: Problem, record: int | None, workers: int) -> None:
+    def __init__(
+        self, problem: Problem, record: int | None, workers: int, progress: Progress | None
+    ) -> None:
         layout = self.layout = problem.layout
         self.problem, self.workers = problem, workers
+        self.progress, self.asked = progress, 0.0
         self.recorded = -1 if record is None else record
         self.at, self.row_at = layout.block_starts, layout.block_row_starts
         self.starts = layout.layer_starts
@@ -110,12 +114,19 @@ class _Induction:
             t_to = max([t - self.layers, first_unrecorded, *earlier])
             self._run_pass(pool, t, t_to, strike=t_to in earlier)
             t = t_to
-            yield 1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4)
+            done = 1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4)
+            yield self.asked + (1.0 - self.asked) * done
+
+    def _ask(self, share: float) -> None:
+        """Report how many states a property was asked about, before anything is worked out."""
+        self.asked = _ASKING * share
+        if self.progress is not None:
+            self.progress(self.asked)
 
     def _set_terminal(self, pool: ThreadPoolExecutor) -> None:
         horizon = self.layout.horizon
         rows, starts = self.layout.last_stored_rows
-        fair = self._fair(horizon, rows, starts)
+        fair = self._fair(horizon, rows, starts, self._ask)
         layers = 1 if len(fair.each) else 0
         share = np.arange(self.workers + 1) / self.workers
         edges = np.searchsorted(self.at, share * self.at[-1]).tolist()
@@ -168,9 +179,9 @@ class _Induction:
         self.dense.extend(buffer.take() for buffer in buffers)
         return seconds
 
-    def _fair(self, t: int, rows: Rows, at: Ints) -> Fair:
+    def _fair(self, t: int, rows: Rows, at: Ints, progress: Progress | None = None) -> Fair:
         required = self.problem.required(t)
-        return Fair(*self.problem.fair_states(required, rows, at), self.at, self.row_at)
+        return Fair(*self.problem.fair_states(required, rows, at, progress), self.at, self.row_at)
 
     def _record(self, buffer: _DenseBuffer, t: int) -> Record | None:
         """Where decisions up to layer ``t`` go, if they are wanted."""
