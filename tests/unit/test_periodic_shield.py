@@ -483,3 +483,30 @@ def test_a_schedule_is_repeated_in_each_period(name: str) -> None:
     assert steps == [2, 4, 2, 4]
     if name == "exact":
         assert [steps for _, steps in policy.tables.inputs.parts] == [2, 4] * PERIODS
+
+
+# Ends that bound nothing --------------------------------------------------------------------
+
+
+def test_ends_that_bound_nothing_are_exempt_and_not_fair() -> None:
+    shield = fs.DynamicShield(fs.DemographicParity("1/2", min_support=3), EVEN, period=T)
+    for i in range(2 * T):
+        shield.decide("ab"[i >= T], proposed=True)
+        if shield.completed == 1 and shield.remaining == T:
+            assert "The first period ended exempt" in str(shield.guarantee)
+    report = shield.guarantee
+    assert (report.fair_ends, report.exempt_ends) == (2, 1)
+    assert "1 of 2 periods ended fair, 1 exempt" in str(report)
+    assert report.to_dict()["exempt_ends"] == 1
+
+
+def test_a_state_from_before_exempt_ends_were_counted_is_read() -> None:
+    shield = fs.DynamicShield(fs.DemographicParity("1/2"), EVEN, period=T)
+    for request in stream(2 * T):
+        follow(shield, request)
+    data = shield.state.to_dict()
+    del data["history"]["exempt_ends"]
+    assert fs.PeriodicState.from_dict(data).history.exempt_ends == 0
+    data["history"]["exempt_ends"] = -1
+    with pytest.raises(fs.InvalidValueError, match="exempt_ends"):
+        fs.PeriodicState.from_dict(data)

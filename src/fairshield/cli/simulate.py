@@ -161,21 +161,15 @@ def _print_report(policy: Policy, found: Any, facts: dict[str, Any]) -> None:
         [
             ["unfair windows", *(_share(facts[key], n) for key in _UNFAIR)],
             *_exempt(facts["exempt_windows"], n),
-            [f"widest {found.widest.measure}", *map(_widest, _sides(found))],
+            *_widest(found.widest_unshielded, found.widest),
             ["decisions overruled", "0.00%", f"{facts['overruled_share']:.2%}"],
             ["mean cost", "0", f"{facts['mean_cost']:.4f} ± {facts['cost_error']:.4f}"],
             *([["expected cost", "0", f"{expected:.4f}"]] if expected is not None else []),
         ],
     )
-    asked = f"{found.widest.measure}: {found.widest.asked} is asked"
-    click.echo(f"\n{asked}; widest {found.widest_unshielded.who} and, shielded, {found.widest.who}")
     if facts["exempt_windows"] == n:
         click.echo("All windows are exempt: the property bound nothing, and nothing was promised.")
     _print_interventions(policy, facts["interventions"])
-
-
-def _sides(found: Any) -> tuple[Finding, Finding]:
-    return found.widest_unshielded, found.widest
 
 
 def _exempt(exempt: int, n: int) -> list[list[str]]:
@@ -183,8 +177,11 @@ def _exempt(exempt: int, n: int) -> list[list[str]]:
     return [["exempt windows", *[_share(exempt, n)] * 2]] if exempt else []
 
 
-def _widest(finding: Finding) -> str:
-    return finding.shown if finding.bound else f"{finding.shown} (exempt)"
+def _widest(*sides: Finding) -> list[list[str]]:
+    """What was measured of the widest pair without the shield and with it, and who that is."""
+    shown = [f.shown if f.bound else f"{f.shown} (exempt)" for f in sides]
+    name = f"widest {sides[0].measure} ({sides[0].asked})"
+    return [[name, *shown], ["", *(finding.who for finding in sides)]]
 
 
 _UNFAIR = ("unfair_windows_unshielded", "unfair_windows")

@@ -40,9 +40,9 @@ class Guarantee:
         planned; ``None`` if nothing was planned for that case.
     decided, completed, over
         Decisions made, periods completed, and whether that was the last one.
-    fair_ends, unfair_at, worst_bias
-        Periods that ended fair; after how many decisions one ended unfair first; the largest bias
-        at the end of a period.
+    fair_ends, exempt_ends, unfair_at, worst_bias
+        Periods at whose end the property held; those of them at which it bound nothing; after how
+        many decisions one ended unfair first; the largest bias at the end of a period.
     certificate
         The certificate in force, if the shield works with certificates and the counters have one.
     plan_until
@@ -67,6 +67,7 @@ class Guarantee:
     fair_ends: int
     unfair_at: int | None
     worst_bias: float
+    exempt_ends: int = 0
     certificate: Certificate | None = None
     plan_until: int | None = None
 
@@ -129,9 +130,13 @@ class Guarantee:
     def _past(self) -> str:
         if not self.completed:
             return "No period has ended yet."
-        ends = f"{self.fair_ends} of {self.completed} periods ended fair"
+        fair = self.fair_ends - self.exempt_ends
+        ends = f"{fair} of {self.completed} periods ended fair"
+        if self.exempt_ends:
+            ends += f", {self.exempt_ends} exempt"
         if self.completed == 1:
-            ends = f"The first period ended {'fair' if self.fair_ends else 'unfair'}"
+            how = "exempt" if self.exempt_ends else "fair" if fair else "unfair"
+            ends = f"The first period ended {how}"
         elif self.unfair_at is not None:
             ends += f", the first unfair one at decision {self.unfair_at}"
         return f"{ends}; largest bias {self.worst_bias:.4g}."

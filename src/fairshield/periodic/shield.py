@@ -204,6 +204,7 @@ class PeriodicShield:
             completed=self._completed,
             over=self._over,
             fair_ends=history.fair_ends,
+            exempt_ends=history.exempt_ends,
             unfair_at=history.unfair_at,
             worst_bias=history.worst_bias,
             certificate=policy.certificate(self.counts),
@@ -457,8 +458,8 @@ class PeriodicShield:
 
     def _end(self) -> None:
         counts = self.counts
-        bias, fair = self.prop.bias_of(counts), self.prop.holds(counts)
-        self._history = self._history.ended(self.decided, bias, fair)
+        bias, verdict = self.prop.bias_of(counts), self.prop.verdict(counts)
+        self._history = self._history.ended(self.decided, bias, verdict)
         self._completed, self._decided, self._start = self._completed + 1, 0, counts
         just_over = [*self._earlier, *([] if self._plan is None else [self._plan])]
         self._earlier = [plan for plan in just_over if plan.period == self._completed - 1]
@@ -504,7 +505,9 @@ class PeriodicShield:
         before, most = _seen(start) - _seen(self.policy.start), state.completed * self.period
         counted = before <= most if self.policy.labelled else before == most
         past, total = state.history, most + state.decided
-        told = past.fair_ends <= state.completed and (past.unfair_at or 0) <= total
+        told = (
+            past.exempt_ends <= past.fair_ends <= state.completed and (past.unfair_at or 0) <= total
+        )
         told = told and (past.broken_at or 0) <= total
         mended = state.mended is None or 0 < state.mended.decided <= state.decided
         return in_time and begun and counted and told and mended

@@ -11,7 +11,7 @@ from fairshield.counts import At, Counts, Group, is_whole
 from fairshield.errors import InvalidValueError
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision, Why
-from fairshield.spec import Certificate
+from fairshield.spec import Certificate, Verdict
 
 _VERSION = 1
 BREAKERS = ("arrivals", "person", "start", "period")
@@ -27,8 +27,8 @@ class History:
     broken_at, broken_by
         After how many decisions the condition of the theorem was broken first, and by what:
         see :class:`~fairshield.periodic.guarantee.Guarantee`.
-    fair_ends
-        Periods at whose end the property held.
+    fair_ends, exempt_ends
+        Periods at whose end the property held; those of them at which it bound nothing.
     unfair_at
         After how many decisions a period ended unfair first.
     worst_bias
@@ -40,6 +40,7 @@ class History:
     fair_ends: int = 0
     unfair_at: int | None = None
     worst_bias: float = 0.0
+    exempt_ends: int = 0
 
     def broken(self, decided: int, by: str) -> History:
         """The same, with a condition that does not hold any more."""
@@ -47,11 +48,16 @@ class History:
             return self
         return replace(self, broken_at=decided, broken_by=by)
 
-    def ended(self, decided: int, bias: float, fair: bool) -> History:
+    def ended(self, decided: int, bias: float, verdict: Verdict) -> History:
         """The same after the end of a period."""
-        first = decided if not fair and self.unfair_at is None else self.unfair_at
-        worst = max(self.worst_bias, bias)
-        return replace(self, fair_ends=self.fair_ends + fair, unfair_at=first, worst_bias=worst)
+        unfair = verdict == "unfair"
+        return replace(
+            self,
+            fair_ends=self.fair_ends + (not unfair),
+            exempt_ends=self.exempt_ends + (verdict == "exempt"),
+            unfair_at=decided if unfair and self.unfair_at is None else self.unfair_at,
+            worst_bias=max(self.worst_bias, bias),
+        )
 
 
 class Mended(NamedTuple):
@@ -162,6 +168,8 @@ def _history(data: Mapping[str, Any]) -> History:
             f"broken_by must be one of {', '.join(BREAKERS)}, got {data['broken_by']!r}"
         )
     _whole(data, "fair_ends")
+    if "exempt_ends" in data:  # earlier states do not have it
+        _whole(data, "exempt_ends")
     return History(**{**data, "worst_bias": math.inf if worst is None else float(worst)})
 
 
