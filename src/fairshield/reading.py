@@ -39,6 +39,8 @@ FIELDS = (
 _TIDY = ("group", *FLAGS, *NUMBERS)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 """What may be a number of thousands as well as one with three decimals."""
+_GROUPED = re.compile(r"\d[\s'\N{RIGHT SINGLE QUOTATION MARK}_]\d")
+"""Digits in groups, parted by neither a point nor a comma."""
 OwnWords = Mapping[str, tuple[str, ...]]
 """Words by field, under ``""`` those of all fields."""
 
@@ -233,7 +235,7 @@ def _number(written: Any, decimal: str | None) -> Any:
             f"{text!r} may be thousands, or have three decimals: say what stands before decimals "
             f"with {argument('decimal', '.')} or {argument('decimal', ',')}"
         )
-    if "," in text and "." in text:
+    if _GROUPED.search(text) or ("," in text and "." in text):
         raise InvalidValueError(
             f"{text!r} has a thousands separator: write numbers without, as in 1000.5"
         )

@@ -13,6 +13,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 """By name; those that are looked for in a header."""
 _DECLARED = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 """The first line of some exports of Excel."""
+_OPEN = re.compile(r'(?:^|(?<=[,;\t|]))"', re.MULTILINE)
+"""Where a quoted field begins; a quotation mark elsewhere is one."""
+_QUOTED = re.compile(_OPEN.pattern + r'(?:[^"]|"")*"(?!")', re.MULTILINE)
 _NARROW = {ord("\N{NO-BREAK SPACE}"): " ", ord("\N{NARROW NO-BREAK SPACE}"): " "}
 
 
@@ -90,7 +93,7 @@ class Table:
                 self._skipped += 1
                 continue
             text += line
-            if text.count('"') % 2 == 0:
+            if not _OPEN.search(_QUOTED.sub("", text)):
                 break
         return text
 
@@ -115,7 +118,7 @@ def sniffed(header: str) -> str:
     >>> sniffed("id;group;accepted"), sniffed("group"), sniffed('"a;b",c')
     (';', ',', ',')
     """
-    bare = re.sub(r'"[^"]*"', "", header)
+    bare = _QUOTED.sub("", header)
     found = {sign: bare.count(sign) for sign in SEPARATORS.values()}
     most = max(found.values())
     likely = [sign for sign, n in found.items() if n == most]

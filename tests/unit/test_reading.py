@@ -60,7 +60,15 @@ def test_a_table_is_read_the_same_however_its_cells_are_separated(
 
 @pytest.mark.parametrize(
     ("header", "separator"),
-    [("group", ","), ("a,b;c;d", ";"), ('"a;b;c",d', ","), ("a b\tc,\td", "\t"), ('"x\ny";z', ";")],
+    [
+        ("group", ","),
+        ("a,b;c;d", ";"),
+        ('"a;b;c",d', ","),
+        ("a b\tc,\td", "\t"),
+        ('"x\ny";z', ";"),
+        ('5" pipe;group', ";"),
+        ('"a ""b"", c";d', ";"),
+    ],
 )
 def test_the_sign_that_makes_most_columns_separates_them(header: str, separator: str) -> None:
     assert Table(io.StringIO(header + "\n")).separator == separator
@@ -77,6 +85,16 @@ def test_lines_are_counted_as_an_editor_counts_them() -> None:
     assert lines_of(text) == [5, 9]
     with pytest.raises(fs.InvalidValueError, match="line 10: 3 fields where the header has 2"):
         lines_of(text + "d;1;x\n")
+
+
+def test_a_quotation_mark_within_a_name_opens_nothing() -> None:
+    def endless() -> Any:
+        yield '5" pipe;group\n'
+        yield "1;a\n"
+        raise AssertionError("read further than asked")
+
+    (name, group) = next(fs.Reading(format="csv").read(endless())).fields.values()
+    assert (name, group) == ("1", "a")
 
 
 @pytest.mark.parametrize("text", ["comma,", "", "ab", '"', "\n", "a", "1"])

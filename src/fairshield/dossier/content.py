@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.counts import Counts, Group
+from fairshield.dates import DATES
 from fairshield.periodic import Guarantee, PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.report import Audited, AuditReport
@@ -22,7 +23,8 @@ AnyPolicy = Policy | PeriodicPolicy
 Origin = Literal["policy", "log", "nobody"]
 """Who says why a proposal was overruled: the policy, derived again; the log; or nobody."""
 
-_TIMES = ("time", "at", "timestamp")
+_TIMES = (*DATES[1:], DATES[0])
+"""What tells most precisely when comes first."""
 
 
 @dataclass(frozen=True, slots=True)

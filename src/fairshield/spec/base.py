@@ -379,8 +379,8 @@ def property_from_dict(data: Mapping[str, Any]) -> Property:
     except KeyError:
         known = ", ".join(sorted(Property._registry))
         raise InvalidValueError(
-            f"unknown property {kind!r}: known are {known}; bring one of your own along with "
-            f"{called('import')} before a policy for it is loaded"
+            f"unknown property {kind!r}: known are {known}; a property of your own must be "
+            f"imported before a policy for it is loaded, with {called('import')}"
         ) from None
     try:
         return cls(**arguments)
