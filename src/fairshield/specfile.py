@@ -360,7 +360,7 @@ def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:
             known = ", ".join(map(called, takes))
             raise InvalidValueError(f"{kind} takes no {called(key)}: it takes {known}")
         if key == "two_sided" and not isinstance(value, bool):
-            raise InvalidValueError(f"two_sided must be true or false, got {value!r}")
+            raise InvalidValueError(f"{called(key)} must be true or false, got {value!r}")
 
 
 def _refuse(data: Mapping[str, Any], keys: Iterable[str], why: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairshield.counts import Counts, Group, group_name, is_whole
-from fairshield.errors import InvalidValueError, argument
+from fairshield.errors import InvalidValueError, argument, called
 from fairshield.monitor.evidence import Inputs
 from fairshield.spec import Property
 from fairshield.stream import AnyPolicy
@@ -67,7 +67,7 @@ def check_numbers(
     ):
         if not (is_whole(value) and value >= least):
             raise InvalidValueError(
-                f"{name} must be a whole number of at least {least}, got {value!r}"
+                f"{called(name)} must be a whole number of at least {least}, got {value!r}"
             )
     if not isinstance(confidence, (int, float)) or not 0.0 < confidence < 1.0:
         raise InvalidValueError(

@@ -15,6 +15,7 @@ from fairshield.errors import (
     OutcomePendingError,
     UnexpectedOutcomeError,
     WindowOverError,
+    argument,
     check_kind,
 )
 from fairshield.policy import Policy
@@ -94,7 +95,7 @@ class Shield:
             if self.policy.labelled and seen:
                 raise InvalidValueError(
                     f"{self.policy.prop} does not count everybody: to resume, say also how many "
-                    "decisions have been made (decided=...)"
+                    f"decisions have been made ({argument('decided')})"
                 )
             decided = seen
         self._at, self._t = self.policy.position(counts, decided), decided

@@ -66,7 +66,8 @@ class Property(ABC):
     def __post_init__(self) -> None:
         if not is_whole(self.min_support) or self.min_support < 0:
             raise InvalidValueError(
-                f"min_support must be a whole number of at least 0, got {self.min_support!r}"
+                f"{called('min_support')} must be a whole number of at least 0, got "
+                f"{self.min_support!r}"
             )
         object.__setattr__(self, "min_support", int(self.min_support))
         if self.undefined not in ("bias-0", "rate-0"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairshield._version import __version__
 from fairshield.counts import At, Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError, called
+from fairshield.errors import InfeasibleError, InvalidValueError, argument, called
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import layout_of
 from fairshield.long.policy import MOST_DECISIONS, LongPolicy
@@ -122,8 +122,8 @@ def _checked_endgame(endgame: int | None, horizon: int, n_levels: int, labelled:
         )
     if layout_of(int(endgame), labelled).n_states * min(n_levels, 3) > _MOST_ENDGAME:
         raise InvalidValueError(
-            f"endgame={endgame} is more than can be solved while somebody waits for a decision: "
-            f"leave it out, or try {default_endgame(n_levels, labelled)}, the default"
+            f"{argument('endgame', endgame)} is more than can be solved while somebody waits for a "
+            f"decision: leave it out, or try {default_endgame(n_levels, labelled)}, the default"
         )
     return int(endgame)
 
