@@ -259,6 +259,8 @@ _COMPARED = "Ubiuf"
 
 def places_among(known: tuple[Group, ...], who: NDArray[Any] | Coded) -> Places:
     """The place of each person's group in ``known``; -1 where it is none of them."""
+    if not isinstance(who, Coded) and who.dtype.kind not in _COMPARED:
+        who = Coded.of(who)
     if isinstance(who, Coded):
         return who.among(known)
     places = np.full(len(who), -1, _type_for(known))

@@ -19,9 +19,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
 from fairshield.counts import Group
+from fairshield.fairlearn import window_disparity
 
 ALIKE: tuple[tuple[Group, ...], ...] = (
     (1, "1"), (True, "True"), ("a", "a\0"), ("1", "1.0"), (0, "False"), ("", "\0"),
@@ -192,6 +194,21 @@ def test_a_monitor_counts_a_list_as_one_at_a_time(
         return
     monitors[1].observe_many(groups, [True] * len(groups))
     assert monitors[0].counts == monitors[1].counts
+
+
+@pytest.mark.parametrize("known", [(1, "1"), ("a", "a\0"), (True, "True")])
+def test_a_classifier_and_its_metrics_count_a_list_as_its_elements(known: tuple[Any, ...]) -> None:
+    groups = [known[i % 3 > 0] for i in range(60)]
+    X = np.arange(60.0)[:, None] % 7
+    y = (X[:, 0] > 3).astype(int)
+    clf = fs.ShieldedClassifier(LogisticRegression(), fs.DemographicParity("0.2"), horizon=6, cv=2)
+    report = clf.fit(X, y, sensitive_features=groups).report_
+    people = {row.group: row.decisions for row in report.groups}
+    assert people == {name: groups.count(name) for name in known}
+    accepted = [int(g == known[0]) for g in groups]
+    prop = fs.DemographicParity("0.2")
+    told = window_disparity(y, accepted, sensitive_features=groups, prop=prop, horizon=60)
+    assert told == 1.0
 
 
 def as_objects(values: list[Any]) -> np.ndarray:
