@@ -133,7 +133,7 @@ def test_outcomes_of_the_accepted_alone_conclude_nothing(
     options = ("--property", prop, "--bound", "0.1" if not rejected else "1")
     result = command("monitor", log, *options)
     assert result.exit_code == 3, result.output
-    assert "inconclusive: the outcomes at hand cannot tell" in result.stdout
+    assert "INCONCLUSIVE: the outcomes at hand cannot tell" in result.stdout
     assert words in result.stdout
     assert "docs/late-outcomes.md" in result.stdout
     data = json.loads(command("monitor", log, *options, "--json").stdout)
@@ -163,7 +163,7 @@ def test_an_empty_log_is_treated_as_by_an_audit(command: Any, text: str) -> None
             command(name, "-", *PARITY, *format, *known, stdin=text)
             for name in ("audit", "monitor")
         ]
-        assert found[1].exit_code == (3 if known else 2)
+        assert {result.exit_code for result in found} == {3 if known else 2}
         if known:
             assert all("nothing to check" in result.stdout for result in found)
 

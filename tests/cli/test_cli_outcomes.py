@@ -43,6 +43,11 @@ def test_an_audit_of_outcomes_that_were_filled_in_is_inconclusive(
     assert "nobody rejected counts, and every rate is 1" in result.stdout
     data = json.loads(command("audit", logs["filled"], *OPPORTUNITY, "--json").stdout)
     assert "filled in" in data["doubt"]
+    page = logs["filled"].with_suffix(".html")
+    assert command("audit", logs["filled"], *OPPORTUNITY, "--html", page).exit_code == 3
+    text = page.read_text()
+    assert "Inconclusive: the outcomes cannot tell" in text
+    assert "held at the end" not in text
 
 
 @pytest.mark.parametrize(

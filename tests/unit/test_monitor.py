@@ -355,7 +355,7 @@ def test_what_bound_nothing_is_not_called_fair() -> None:
     assert (window.verdict, window.bias) == ("exempt", 0.0)
     assert window.measured == report.worst_measured == pytest.approx(40 / 60 - 5 / 20)
     told = str(report)
-    assert "exempt: demographic parity ≤ 1/10 for groups of at least 30 bound nothing" in told
+    assert "EXEMPT: demographic parity ≤ 1/10 for groups of at least 30 bound nothing" in told
     assert "1 exempt, largest bias 0; a bias of 0.4167 was measured below support" in told
     assert "fair:" not in told
 
@@ -423,7 +423,7 @@ def test_outcomes_of_the_accepted_alone_are_not_called_fair(
     assert not report.quiet
     assert report.doubt is not None
     assert words in report.doubt
-    assert "inconclusive" in str(report)
+    assert "INCONCLUSIVE" in str(report)
     assert report.to_dict()["outcomes"]["doubt"] == report.doubt
     again = fs.Monitor(fs.EqualOpportunity("0.1"), state=monitor.state)
     assert again.report().doubt == report.doubt

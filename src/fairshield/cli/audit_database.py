@@ -125,16 +125,16 @@ def _verdict(found: Any) -> str:
     if findings:
         return f"{number_of(len(findings), 'finding')} in {number_of(len(streams), 'stream')}"
     if not streams:
-        return "inconclusive: the database has no streams"
+        return "INCONCLUSIVE: the database has no streams"
     if any(stream.doubt for stream in streams):
-        return "inconclusive: every log replays, but not all outcomes can tell"
+        return "INCONCLUSIVE: every log replays, but not all outcomes can tell"
     if found.verdict == "fair":
         exempt = any(stream.exempt for stream in streams)
         which = "that the property bound" if exempt else "that ended"
         return f"every log replays, and every window {which} was fair"
     if any(stream.windows for stream in streams):
-        return "inconclusive: every log replays; exempt: the property bound nothing in any window"
-    return "inconclusive: every log replays, and no window has ended yet"
+        return "INCONCLUSIVE: every log replays; exempt: the property bound nothing in any window"
+    return "INCONCLUSIVE: every log replays, and no window has ended yet"
 
 
 def _judged(found: Any) -> str:

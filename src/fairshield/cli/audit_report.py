@@ -73,7 +73,7 @@ def _told(report: AuditReport, noun: str, complete: int) -> str:
         of = f"{report.unfair:,} of {number_of(judged, noun)}"
         return f"VIOLATED: {report.prop} did not hold in {of}{_exempt(report)}"
     if report.doubt is not None:
-        return f"inconclusive: {report.prop} cannot be checked with the outcomes at hand"
+        return f"INCONCLUSIVE: {report.prop} cannot be checked with the outcomes at hand"
     if not complete:
         return _unfinished(report, noun)
     if report.verdict == "exempt":

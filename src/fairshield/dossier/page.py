@@ -158,8 +158,8 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
             f"{which}{named}{more}.{some_exempt}"
         )  # fmt: skip
     if report.doubt is not None:
-        return "care", "Inconclusive", (
-            f"{report.prop} cannot be checked with the outcomes at hand: {report.doubt}."
+        return "care", "Inconclusive: the outcomes cannot tell", (
+            f"{report.prop} cannot be checked with the outcomes in the log: {report.doubt}."
         )  # fmt: skip
     if not complete:
         return "plain", "Not finished", _unfinished(dossier)

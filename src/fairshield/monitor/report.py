@@ -312,12 +312,12 @@ class MonitorReport:
             where = one if self.windows == 1 else f"{self.unfair:,} of {ends}"
             return f"UNFAIR: {self.prop} did not hold in {where}"
         if self.doubt is not None:
-            return "inconclusive: the outcomes at hand cannot tell"
+            return "INCONCLUSIVE: the outcomes at hand cannot tell"
         if not self.windows:
             return self._unfinished()
         if not bound:
             where = one if self.windows == 1 else f"any of {ends}"
-            return f"exempt: {self.prop} bound nothing in {where}"
+            return f"EXEMPT: {self.prop} bound nothing in {where}"
         where = one if self.windows == 1 else f"all {ends}"
         if self.exempt:
             where = f"the {bound:,} of {ends} that it bound"
