@@ -19,20 +19,19 @@ from fairshield.groups import Coded, group_column, places_among
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
 from fairshield.monitor.report import (
-    KINDS,
     Alarm,
     MonitoredGroup,
     MonitoredPair,
     MonitoredWindow,
     MonitorReport,
     Observation,
-    evidence_words,
 )
 from fairshield.monitor.saving import Saving, saving
 from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
 from fairshield.monitor.settings import check_numbers, check_order, names_of
 from fairshield.monitor.shadow import Shadow
 from fairshield.monitor.tally import MonitorTally
+from fairshield.monitor.words import KINDS, evidence_words
 from fairshield.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.records import Flag, as_cost, as_flag
 from fairshield.runtime.audit import agreed

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from fairshield.counts import Counts, Group
 from fairshield.monitor.sequences import Interval
+from fairshield.monitor.words import Kind, facts_of
 from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
 from fairshield.spec import Finding, Verdict
 from fairshield.words import summary
-
-Kind = Literal["violation", "bias", "model"]
-KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
-_BIASES = ("gap", "bias")
-"""Measures that are biases themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,74 +281,7 @@ class MonitorReport:
 
     def facts(self) -> list[tuple[str, str]]:
         """Names and values, for people."""
-        facts = [
-            ("verdict", self._verdict()),
-            ("property", f"{self.prop}: a bias of {self.limit:.4g} is allowed"),
-            ("decisions", f"{self.decided:,}{self._overruled()}"),
-            *((f"rate of {g.group}", _rate(g)) for g in self.groups),
-            *((f"bias {a}, {b}", _pair(pair)) for pair in self.pairs for a, b in [pair.groups]),
-            (f"{self.noun} now", self._now()),
-        ]
-        if self.unfair_share is not None:
-            facts.append((f"{self.noun}s", self._windows(self.unfair_share)))
-        if self.log_evidence is not None:
-            facts.append(("input model", self._model(self.log_evidence)))
-        if self.shadow is not None:
-            facts.append(("shield", str(self.shadow)))
-        if self.doubt is not None:
-            facts.append(("outcomes", self.doubt))
-        return [*facts, ("alarms", self._alarms())]
-
-    def _verdict(self) -> str:
-        if not self.decided:
-            return "nothing to check: there are no decisions"
-        bound, one = self.windows - self.exempt, f"the {self.noun}"
-        ends = f"{self.windows:,} {self.noun}s"
-        if self.unfair:
-            where = one if self.windows == 1 else f"{self.unfair:,} of {ends}"
-            return f"UNFAIR: {self.prop} did not hold in {where}"
-        if self.doubt is not None:
-            return "INCONCLUSIVE: the outcomes at hand cannot tell"
-        if not self.windows:
-            return self._unfinished()
-        if not bound:
-            where = one if self.windows == 1 else f"any of {ends}"
-            return f"EXEMPT: {self.prop} bound nothing in {where}"
-        where = one if self.windows == 1 else f"all {ends}"
-        if self.exempt:
-            where = f"the {bound:,} of {ends} that it bound"
-        return f"fair: {self.prop} held in {where}"
-
-    def _unfinished(self) -> str:
-        if self.verdict == "fair":
-            return f"fair as it stands; no {self.noun} is over"
-        return f"nothing had to hold yet: no {self.noun} is over"
-
-    def _now(self) -> str:
-        if self.now != "exempt":
-            return f"bias {self.bias:.4g}, {'fair' if self.now == 'fair' else 'UNFAIR'}"
-        return f"exempt, nothing is bound{_below(self.measured, self.bias)}"
-
-    def _overruled(self) -> str:
-        return f", {self.overruled:,} overruled at a cost of {self.cost_paid:.6g}"
-
-    def _windows(self, share: Interval) -> str:
-        return (
-            f"{self.windows:,} over, {self.unfair:,} unfair (share {share}), {self.exempt:,} "
-            f"exempt, largest bias {self.worst_bias:.4g}"
-            f"{_below(self.worst_measured, self.worst_bias)}"
-        )
-
-    def _model(self, evidence: float) -> str:
-        said = f"evidence against it {evidence_words(evidence)}"
-        needed = f"{1 / (1 - self.confidence):.4g} contradicts it"
-        if self.contradicted_at is None:
-            return f"{said}, {needed}"
-        return f"CONTRADICTED after {self.contradicted_at:,} decisions; {said}, {needed}"
-
-    def _alarms(self) -> str:
-        found = {k: sum(a.kind == k for a in self.alarms) for k in KINDS}
-        return ", ".join(f"{n:,} {kind}" for kind, n in found.items() if n) or "none"
+        return facts_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; counters and groups are lists, because JSON has no integer keys."""
@@ -401,43 +330,9 @@ class MonitorReport:
         }
 
 
-def evidence_words(log_evidence: float) -> str:
-    """The evidence as a number, or a power of ten.
-
-    >>> evidence_words(2.0), evidence_words(1000.0), evidence_words(1e300)
-    ('7.39', '10^434', 'infinite')
-    """
-    if log_evidence > 1e200:
-        return "infinite"
-    if log_evidence > math.log(1e6):
-        return f"10^{log_evidence / math.log(10):.0f}"
-    return f"{math.exp(log_evidence):.3g}"
-
-
 def number_from(value: float | None) -> float:
     """The inverse of :func:`~fairshield.runtime.report.plain_number`."""
     return math.inf if value is None else float(value)
-
-
-def _below(measured: float, bias: float) -> str:
-    """What was measured where nothing is bound, if it is more."""
-    return f"; a bias of {measured:.4g} was measured below support" if measured > bias else ""
-
-
-def _rate(g: MonitoredGroup) -> str:
-    return f"{g.accepted:,} of {g.seen:,}: {_few(g.rate)}"
-
-
-def _pair(pair: MonitoredPair) -> str:
-    """The bias, and what was measured if that is something else, such as a ratio."""
-    told, found = _few(pair.bias), pair.finding
-    if found.value is None or found.measure in _BIASES:
-        return told
-    return f"{told}; {found.measure} {found.shown} {found.who}"
-
-
-def _few(interval: Interval | None) -> str:
-    return "too few to say" if interval is None else str(interval)
 
 
 def _plain_interval(interval: Interval | None) -> list[float | None] | None:

@@ -1,0 +1,130 @@
+"""What a monitor has seen, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from fairshield.monitor.sequences import Interval
+
+if TYPE_CHECKING:
+    from fairshield.monitor.report import MonitoredGroup, MonitoredPair, MonitorReport
+
+Kind = Literal["violation", "bias", "model"]
+KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
+"""Kinds of alarms, in the order in which they are told."""
+_BIASES = ("gap", "bias")
+"""Measures that are biases themselves."""
+
+
+def facts_of(report: MonitorReport) -> list[tuple[str, str]]:
+    """Names and values, for people."""
+    facts = [
+        ("verdict", _verdict(report)),
+        ("property", f"{report.prop}: a bias of {report.limit:.4g} is allowed"),
+        ("decisions", f"{report.decided:,}{_overruled(report)}"),
+        *((f"rate of {g.group}", _rate(g)) for g in report.groups),
+        *((f"bias {a}, {b}", _pair(pair)) for pair in report.pairs for a, b in [pair.groups]),
+        (f"{report.noun} now", _now(report)),
+    ]
+    if report.unfair_share is not None:
+        facts.append((f"{report.noun}s", _windows(report, report.unfair_share)))
+    if report.log_evidence is not None:
+        facts.append(("input model", _model(report, report.log_evidence)))
+    if report.shadow is not None:
+        facts.append(("shield", str(report.shadow)))
+    if report.doubt is not None:
+        facts.append(("outcomes", report.doubt))
+    return [*facts, ("alarms", _alarms(report))]
+
+
+def _verdict(report: MonitorReport) -> str:
+    if not report.decided:
+        return "nothing to check: there are no decisions"
+    bound, one = report.windows - report.exempt, f"the {report.noun}"
+    ends = f"{report.windows:,} {report.noun}s"
+    if report.unfair:
+        where = one if report.windows == 1 else f"{report.unfair:,} of {ends}"
+        return f"UNFAIR: {report.prop} did not hold in {where}"
+    if report.doubt is not None:
+        return "INCONCLUSIVE: the outcomes at hand cannot tell"
+    if not report.windows:
+        return _unfinished(report)
+    if not bound:
+        where = one if report.windows == 1 else f"any of {ends}"
+        return f"EXEMPT: {report.prop} bound nothing in {where}"
+    where = one if report.windows == 1 else f"all {ends}"
+    if report.exempt:
+        where = f"the {bound:,} of {ends} that it bound"
+    return f"fair: {report.prop} held in {where}"
+
+
+def _unfinished(report: MonitorReport) -> str:
+    if report.verdict == "fair":
+        return f"fair as it stands; no {report.noun} is over"
+    return f"nothing had to hold yet: no {report.noun} is over"
+
+
+def _now(report: MonitorReport) -> str:
+    if report.now != "exempt":
+        return f"bias {report.bias:.4g}, {'fair' if report.now == 'fair' else 'UNFAIR'}"
+    return f"exempt, nothing is bound{_below(report.measured, report.bias)}"
+
+
+def _overruled(report: MonitorReport) -> str:
+    return f", {report.overruled:,} overruled at a cost of {report.cost_paid:.6g}"
+
+
+def _windows(report: MonitorReport, share: Interval) -> str:
+    return (
+        f"{report.windows:,} over, {report.unfair:,} unfair (share {share}), {report.exempt:,} "
+        f"exempt, largest bias {report.worst_bias:.4g}"
+        f"{_below(report.worst_measured, report.worst_bias)}"
+    )
+
+
+def _model(report: MonitorReport, evidence: float) -> str:
+    said = f"evidence against it {evidence_words(evidence)}"
+    needed = f"{1 / (1 - report.confidence):.4g} contradicts it"
+    if report.contradicted_at is None:
+        return f"{said}, {needed}"
+    return f"CONTRADICTED after {report.contradicted_at:,} decisions; {said}, {needed}"
+
+
+def _alarms(report: MonitorReport) -> str:
+    found = {k: sum(a.kind == k for a in report.alarms) for k in KINDS}
+    return ", ".join(f"{n:,} {kind}" for kind, n in found.items() if n) or "none"
+
+
+def evidence_words(log_evidence: float) -> str:
+    """The evidence as a number, or a power of ten.
+
+    >>> evidence_words(2.0), evidence_words(1000.0), evidence_words(1e300)
+    ('7.39', '10^434', 'infinite')
+    """
+    if log_evidence > 1e200:
+        return "infinite"
+    if log_evidence > math.log(1e6):
+        return f"10^{log_evidence / math.log(10):.0f}"
+    return f"{math.exp(log_evidence):.3g}"
+
+
+def _below(measured: float, bias: float) -> str:
+    """What was measured where nothing is bound, if it is more."""
+    return f"; a bias of {measured:.4g} was measured below support" if measured > bias else ""
+
+
+def _rate(g: MonitoredGroup) -> str:
+    return f"{g.accepted:,} of {g.seen:,}: {_few(g.rate)}"
+
+
+def _pair(pair: MonitoredPair) -> str:
+    """The bias, and what was measured if that is something else, such as a ratio."""
+    told, found = _few(pair.bias), pair.finding
+    if found.value is None or found.measure in _BIASES:
+        return told
+    return f"{told}; {found.measure} {found.shown} {found.who}"
+
+
+def _few(interval: Interval | None) -> str:
+    return "too few to say" if interval is None else str(interval)
