@@ -424,6 +424,7 @@ def test_outcomes_of_the_accepted_alone_are_not_called_fair(
     assert report.doubt is not None
     assert words in report.doubt
     assert "INCONCLUSIVE" in str(report)
+    assert "fair" not in str(report).replace("0 unfair", "")
     assert report.to_dict()["outcomes"]["doubt"] == report.doubt
     again = fs.Monitor(fs.EqualOpportunity("0.1"), state=monitor.state)
     assert again.report().doubt == report.doubt

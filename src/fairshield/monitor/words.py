@@ -66,6 +66,8 @@ def _unfinished(report: MonitorReport) -> str:
 
 
 def _now(report: MonitorReport) -> str:
+    if report.now == "fair" and report.doubt is not None:
+        return f"bias {report.bias:.4g}, by outcomes that cannot tell"
     if report.now != "exempt":
         return f"bias {report.bias:.4g}, {'fair' if report.now == 'fair' else 'UNFAIR'}"
     return f"exempt, nothing is bound{_below(report.measured, report.bias)}"
