@@ -97,6 +97,7 @@ def test_an_empty_group_is_one_that_nobody_declared(
     again = command("run", plain, rest, "--resume", log, "-o", log, "--unseen", how)
     assert again.exit_code == 0, again.output
     audited = command("audit", log, "--policy", plain, "--unseen", how)
+    assert audited.exit_code == 3, audited.output  # the window is not over
     assert "decisions are the policy's" in audited.stdout, audited.output
     assert ("3 of undeclared groups: (missing) 3" in audited.stdout) == (how == "follow")
     parity = ("--property", "demographic-parity", "--bound", "1")

@@ -336,11 +336,9 @@ class InputModel:
         found = list(Record.each(records))
         if not found:
             raise InvalidValueError("no records to estimate from: give at least one request")
-        proposed = [r.flag("proposed") for r in found]
+        groups, proposed = [r.group() for r in found], [r.flag("proposed") for r in found]
         outcomes, why = recorded_outcomes(found, proposed)
-        model = cls.estimate(
-            [r.group() for r in found], proposed, [r.cost() for r in found], outcomes, **options
-        )
+        model = cls.estimate(groups, proposed, [r.cost() for r in found], outcomes, **options)
         return replace(model, why_none=why)
 
     # What others ask ------------------------------------------------------------------------
