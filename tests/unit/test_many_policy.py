@@ -211,7 +211,7 @@ def test_the_reference_goes_as_far_as_is_reasonable() -> None:
         ({"method": "long"}, "certificates for two groups: use 'exact'"),
         ({"endgame": 3}, "leave it out"),
         ({"further": 2}, "further plans periods"),
-        ({"terminal": PARITY}, "terminal is for two groups"),
+        ({"terminal": fs.DemographicParity("0.9")}, "terminal is for two groups"),
         ({"best_effort": True}, "loosen the bound or set min_support"),
         ({"backend": "cuda"}, "use 'cpu'"),
         ({"method": "short"}, "method must be 'auto', 'exact' or 'long'"),
