@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -98,3 +102,34 @@ def test_a_package_that_cannot_be_written_to_is_kept_in_the_users_cache(
     assert folder.is_dir()
     monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "told"))
     assert compiler.cache_folder(package).parent == tmp_path / "told"
+
+
+SMALLEST = """
+import numpy as np
+from fairshield.codes import accepts
+accepts(np.zeros((1, 2, 2, 1), np.int64), 0, 0, 0, True, 0)
+"""
+
+
+def said(cache: Path, code: str = SMALLEST, *, terminal: bool) -> str:
+    """What a process says that compiles one small function, if it is not in ``cache``."""
+    ours, theirs = pty.openpty()
+    streams: dict[str, Any] = (
+        {"stdin": theirs, "stderr": theirs} if terminal else {"stderr": subprocess.PIPE}
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, **streams)
+    os.write(theirs, b"\n")
+    told = os.read(ours, 1000) if terminal else done.stderr
+    for end in (ours, theirs):
+        os.close(end)
+    return bytes(told).decode().strip()
+
+
+def test_compiling_is_announced_once_and_on_a_terminal_only(tmp_path: Path) -> None:
+    announced = "fairshield: compiling once, about 10 s"
+    assert said(tmp_path / "pipe", terminal=False) == ""
+    assert said(tmp_path / "terminal", terminal=True) == announced
+    assert said(tmp_path / "terminal", terminal=True) == ""
+    in_service = "import fairshield.service\n" + SMALLEST
+    assert said(tmp_path / "service", in_service, terminal=True) == ""

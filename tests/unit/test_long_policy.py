@@ -593,7 +593,7 @@ def test_people_who_never_count_do_not_break_a_policy(
     policy.save(tmp_path / "long.shield")
     loaded = fs.Policy.load(tmp_path / "long.shield")
     assert fs.verify(loaded)
-    assert fs.Shield(loaded).decide("b", proposed=False, outcome=True).guaranteed
+    assert fs.Shield(loaded).decide("b", proposed=False).guaranteed
 
 
 @pytest.mark.parametrize(
