@@ -80,6 +80,7 @@ def test_logs_are_judged_alike(command: Any, export: Path, clean: Path, name: st
     assert found[0] == found[1]
 
 
+PARITY = ["--property", "demographic-parity", "--bound", "0.2"]
 ESTIMATING = {
     "synthesize": ["--property", "equal-opportunity", "--bound", "0.2", "--horizon", "5"],
     "pareto": ["--bounds", "0.1,0.2", "--horizon", "4"],
@@ -172,7 +173,7 @@ def test_scores_that_are_no_probabilities_need_a_threshold(
     command: Any, folder: Path, options: list[str]
 ) -> None:
     (folder / "scores.csv").write_text("group;score\na;640\nb;580,5\nb;701\na;520\n")
-    done = command("synthesize", "loans.toml", "--inputs", "scores.csv", *options)
+    done = command("synthesize", *PARITY, "--horizon", "4", "--inputs", "scores.csv", *options)
     if options:
         assert done.exit_code == 0, done.stderr
     else:
