@@ -286,14 +286,14 @@ def test_a_property_is_enforced_with_a_policy_for_these_rows() -> None:
     groups = np.where(rng.random(400) < 0.4, "x", "y")
     frame = pl.DataFrame({"group": groups, "score": np.where(groups == "x", 0.7, 0.4)})
     frame = frame.with_columns(score=pl.col("score") + rng.normal(0, 0.2, 400))
-    decided = fs.shield_frame(frame, DP, score="score", horizon=50)
+    decided = fs.shield_frame(frame, DP, score="score", threshold=0.5, horizon=50)
     report = fs.audit_frame(decided.with_columns(proposed=pl.col("score") >= 0.5), DP, horizon=50)
     assert report.holds
     assert (len(report.windows), report.overruled) == (8, int(decided["overruled"].sum()))
     inputs = fs.InputModel.agnostic({"x": 0.4, "y": 0.6})
-    other = fs.shield_frame(frame, DP, score="score", horizon=50, inputs=inputs)
+    other = fs.shield_frame(frame, DP, score="score", threshold=0.5, horizon=50, inputs=inputs)
     policy = fs.synthesize(DP, inputs, horizon=50)
-    assert rows_of(other) == rows_of(fs.shield_frame(frame, policy, score="score"))
+    assert rows_of(other) == rows_of(fs.shield_frame(frame, policy, score="score", threshold=0.5))
 
 
 def test_a_labelled_property_is_estimated_with_outcomes() -> None:
