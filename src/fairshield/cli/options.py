@@ -141,9 +141,8 @@ def combined(*decorators: Decorator) -> Callable[[F], F]:
     return decorate
 
 
-policy_argument = combined(
-    click.argument("policy", type=click.Path(dir_okay=False, path_type=Path)), import_option
-)
+policy_path = click.argument("policy", type=click.Path(dir_okay=False, path_type=Path))
+policy_argument = combined(policy_path, import_option)
 json_option = click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 unseen_option = click.option(
     "--unseen",

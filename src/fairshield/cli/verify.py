@@ -15,7 +15,7 @@ from fairshield.cli.options import (
     horizon_option,
     json_option,
     period_option,
-    policy_argument,
+    policy_path,
     property_options,
     start_option,
 )
@@ -41,7 +41,7 @@ _STATUS = {"kept": 0, "violated": 1, "vacuous": INCONCLUSIVE, "inconclusive": IN
         "fairshield audit broken.jsonl --policy loans.shield",
     )
 )
-@policy_argument
+@policy_path
 @property_options
 @horizon_option
 @period_option
