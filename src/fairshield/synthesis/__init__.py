@@ -156,8 +156,8 @@ def synthesize(
     if not policy.can_bind:
         warnings.warn(
             f"{policy.prop} can never bind in {policy.horizon} decisions starting from "
-            f"{_so_far(policy.start)}, so the policy promises nothing: lower min_support, lengthen "
-            "the horizon, or tighten the bound",
+            f"{_so_far(policy.start)}, so the policy promises nothing: lower "
+            f"{called('min_support')}, lengthen the horizon, or tighten the bound",
             VacuousWarning,
             stacklevel=2,
         )
