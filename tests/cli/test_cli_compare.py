@@ -80,7 +80,9 @@ def test_a_picture_is_drawn_of_whatever_there_is(command: Any, folder: Path) -> 
         ("none.png", [*SPEC, "--period", "90", "--periods", "90", "--shields", "exact"]),
     ):
         result = command("compare", *options, "--runs", "2", "--plot", name)
-        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.exit_code == 0, result.output
+        # Windows of four decisions never bind the bounds of a static shield.
+        assert all("can never bind" in line for line in result.stderr.splitlines())
         picture = (folder / name).read_bytes()
         assert picture.startswith(PNG)
         assert len(picture) > 5000

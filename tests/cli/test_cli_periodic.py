@@ -125,17 +125,17 @@ MISTAKES = {
     ),
     "checkpoint": (
         ["--periodic", "dynamic", "--period", "4", "--checkpoint", "2"],
-        "checkpoints goes with one window, not with periods",
+        "--checkpoint goes with one window, not with periods",
     ),
-    "no kind": (["--period", "4"], "period goes with periodic: say which, of dynamic"),
+    "no kind": (["--period", "4"], "--period goes with --periodic: say which, of dynamic"),
     "unknown kind": (["--periodic", "eternal", "--period", "4"], "'eternal' is not one of"),
     "lookahead": (
         ["--periodic", "dynamic", "--period", "4", "--lookahead", "2"],
-        "lookahead does not go with periodic = 'dynamic', which takes period and fallback",
+        "--lookahead does not go with --periodic dynamic, which takes --period and --fallback",
     ),
     "fallback": (
         ["--periodic", "perpetual", "--period", "4", "--fallback", "inactive"],
-        "fallback does not go with periodic = 'perpetual'",
+        "--fallback does not go with --periodic perpetual",
     ),
     "no periods": (["--periodic", "exact", "--period", "4"], "an exact periodic policy needs"),
     "periods 0": (
@@ -153,7 +153,7 @@ MISTAKES = {
     ),
     "one bound": (
         ["--periodic", "static-bounded", "--period", "4", "--bounds", "0.4"],
-        "bounds must be two rates, as in bounds = ['0.4', '0.6'], or 'centred' or 'cheapest'",
+        "bounds must be two rates, as in --bounds 0.4,0.6, or 'centred' or 'cheapest'",
     ),
     "another property": (
         ["--periodic", "static-fair", "--period", "4", "--property", "disparate-impact"],
@@ -381,7 +381,7 @@ def test_a_log_longer_than_the_plan_names_its_line(
 
 @pytest.mark.parametrize(
     ("kind", "scope"),
-    [("exact", "all 8 periods"), ("perpetual", "later periods are covered by theorem")],
+    [("exact", "all that can be reached"), ("perpetual", "later periods rest on a theorem")],
 )
 def test_a_promise_without_condition_is_confirmed(
     command: Any, periodic: Callable[[str], Path], kind: str, scope: str
@@ -400,7 +400,7 @@ def test_the_audit_reproduces_a_counterexample(
 ) -> None:
     found = command("verify", periodic(kind))
     assert found.exit_code == 1
-    assert "unfair: " in found.stderr
+    assert "guarantee violated: " in found.stderr
     assert "assumes that in every period" in found.stderr
     assert "broken at decision" in found.stderr or "of 5 decisions can meet it" in found.stderr
     audited = command("audit", "-", "--policy", periodic(kind), "--json", stdin=found.stdout)

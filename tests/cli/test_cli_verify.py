@@ -25,7 +25,7 @@ def test_a_policy_that_never_binds_is_said_to_be_vacuous(command: Any, tmp_path:
     path = tmp_path / "rare.shield"
     made = command("synthesize", *PARITY, "0.1", "--min-support", "6", *WINDOW, "-o", path)
     assert made.exit_code == 0
-    assert "Note: demographic parity ≤ 1/10 for groups of at least 6 can never bind" in made.stderr
+    assert "Warning: demographic parity ≤ 1/10 for groups of at least 6 can never bind" in made.stderr
     assert ", vacuous" in made.stdout
     assert "vacuous: the property can never bind" in command("inspect", path).stdout
     assert json.loads(command("inspect", path, "--json").stdout)["can_bind"] is False
@@ -67,7 +67,7 @@ def test_whoever_did_not_make_the_file_says_what_it_must_keep(command: Any, loan
     ("options", "message"),
     [
         (["--horizon", "20"], "horizon 20 is not the policy's 10"),
-        (["--checkpoint", "5"], "checkpoints (5,) is not the policy's ()"),
+        (["--checkpoint", "5"], "--checkpoint (5,) is not the policy's ()"),
         (["--period", "10"], "period 10 is not the policy's none"),
         (["--start", "a=1:0,b=0:0"], "start "),
         (["--bound", "0.1"], "no property: say what must hold"),

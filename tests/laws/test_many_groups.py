@@ -192,14 +192,14 @@ def test_no_sequence_of_three_with_outcomes_is_unfair(prop: fs.Property) -> None
 
 @given(specs(mendable_properties, horizons=(2, 4), checkpointed=True, groups=THREE))
 def test_the_verifier_agrees_that_the_guarantee_holds(spec: Spec) -> None:
-    assert fs.verify(spec.feasible_policy())
+    assert fs.verify(spec.feasible_policy()).holds
 
 
 @given(symmetric_properties)
 def test_a_group_that_is_not_expected_is_safe_all_the_same(prop: fs.Property) -> None:
     inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5, "c": 0.0})
     policy = Spec(prop, inputs, 4, fs.Counts.zero(THREE), ()).feasible_policy()
-    assert fs.verify(policy)
+    assert fs.verify(policy).holds
 
 
 # What it costs ------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def test_the_policy_costs_what_it_was_expected_to(spec: Spec) -> None:
 @given(specs(symmetric_properties, horizons=(2, 4), groups=THREE), st.sampled_from([1.5, 4.0]))
 def test_spreading_is_as_safe_and_never_cheaper(spec: Spec, spread: float) -> None:
     policy = spec.feasible_policy(spread=spread)
-    assert fs.verify(policy)
+    assert fs.verify(policy).holds
     assert same(policy.least_cost, spec.synthesize().expected_cost)
     assert policy.expected_cost >= policy.least_cost - 1e-9
 

@@ -187,7 +187,7 @@ def check_log(address: str, load: Load) -> None:
     }
     for one in found.streams:
         assert one.windows == one.fair + one.exempt
-        assert one.fair
+    assert any(one.fair for one in found.streams)
 
 
 # Processes that are killed ------------------------------------------------------------------

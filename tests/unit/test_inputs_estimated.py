@@ -247,7 +247,7 @@ def test_a_csv_needs_neither_costs_nor_outcomes(tmp_path: Path) -> None:
     [
         ("", ["the CSV is empty", "group,proposed,cost"]),
         ("group,proposed\n", ["no records", "at least one"]),
-        ("group,proposed\na,1\n", ["1 groups", "names=(first, second)"]),
+        ("group,proposed\na,1\n", ["1 groups", "names=('first', 'second')"]),
         ("group,proposed\na,1\nb\n", ["line 3", "1 fields where the header has 2"]),
         ("group,proposed\na,1\nb,perhaps\n", ["line 3", "proposed", "'perhaps'"]),
         ("group,proposed,cost\na,1,1\nb,1,-1\n", ["line 3", "cost", "'-1'", "at least 0"]),

@@ -275,7 +275,7 @@ def test_a_shadow_with_checkpoints_is_refused() -> None:
 
 def test_a_state_is_of_one_shadow_policy_only() -> None:
     plain = fs.synthesize(PARITY, EVEN, horizon=6)
-    other = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.DemographicParity("0.1"))
+    other = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.DemographicParity("0.01"))
     assert str(plain) == str(other)
     state = fs.Monitor(PARITY, shadow=plain).state
     fs.Monitor(PARITY, shadow=fs.synthesize(PARITY, EVEN, horizon=6), state=state)
@@ -445,7 +445,7 @@ def test_an_unfinished_window_does_not_have_to_be_fair() -> None:
 
 def test_a_property_with_a_first_group_needs_to_know_which_it_is() -> None:
     prop = fs.DisparateImpact("1.2", two_sided=False)
-    with pytest.raises(fs.InvalidValueError, match=r"groups=\(first, second\)"):
+    with pytest.raises(fs.InvalidValueError, match=r"groups=\('first', 'second'\)"):
         fs.Monitor(prop)
     with pytest.raises(fs.InvalidValueError, match="compares two groups, got 3"):
         fs.Monitor(prop, groups=("a", "b", "c"))

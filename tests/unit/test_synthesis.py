@@ -73,7 +73,7 @@ def test_outcomes_are_needed_where_they_count() -> None:
     with pytest.raises(fs.InvalidValueError) as caught:
         fs.synthesize(fs.EqualOpportunity("0.1"), inputs, horizon=3)
     assert "has no outcome probabilities" in str(caught.value)
-    assert "outcomes={group: P(outcome = 1)}" in str(caught.value)
+    assert "outcomes={'GROUP': 'P(outcome = 1)'}" in str(caught.value)
 
 
 def test_infeasible_says_from_where_and_what_to_relax(even: fs.InputModel) -> None:
