@@ -242,9 +242,9 @@ def audit_frame(
     if cost is not None:
         columns["cost"] = _numbers(_column(opened, cost, "cost")).tolist()
     if outcome in opened.columns or outcome != "outcome":
-        columns["outcome"] = _awaited(_column(opened, outcome, "outcome"))
+        columns["outcome"] = _known(_column(opened, outcome, "outcome"))
     if date in opened.columns or date != "date" or options.get("by") is not None:
-        columns["date"] = _column(opened, date, "date").to_list()
+        columns["date"] = _known(_column(opened, date, "date"))
     order = _order(opened, order_by)
     rows = range(len(opened)) if order is None else order.tolist()
     records = (Record(i + 1, {name: values[i] for name, values in columns.items()}) for i in rows)
@@ -500,8 +500,8 @@ def _check_finite(score: NDArray[np.float64], name: str) -> None:
         )
 
 
-def _awaited(series: nw.Series[Any]) -> list[Any]:
-    """Outcomes as written, ``None`` where they are not known."""
+def _known(series: nw.Series[Any]) -> list[Any]:
+    """Values as written, ``None`` where they are not known."""
     missing = series.is_null().to_list()
     return [None if m else value for value, m in zip(series.to_list(), missing, strict=True)]
 

@@ -11,7 +11,12 @@ from pathlib import Path
 
 from fairshield.errors import InvalidValueError, argument
 
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",  # of which the first of UTF-32 is an extension
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 """Marks that no UTF-8 text begins with, and what follows them."""
 
 
@@ -82,6 +87,11 @@ def decoded(lines: Iterable[bytes], encoding: str | None = None) -> Iterator[str
         # Only a line end closes a line: other encodings have bytes that look like one.
         *whole, rest = rest.split("\n")
         yield from (f"{line}\n" for line in whole)
+    if name:
+        try:
+            rest += decoder.decode(b"", final=True)
+        except UnicodeError as error:
+            raise _not_text(number, name, error) from None
     if rest:
         yield rest
 
@@ -98,14 +108,20 @@ def check_encoding(name: str) -> str:
     return name
 
 
+def _wide(first: bytes) -> str | None:
+    return next((name for mark, name in _WIDE.items() if first.startswith(mark)), None)
+
+
 def _checked(encoding: str | None, first: bytes) -> str:
     """The codec to use, given how the bytes begin."""
     marked = first.startswith(codecs.BOM_UTF8)
     if encoding is None:
-        return "utf-8-sig" if marked else _WIDE.get(first[:2], "utf-8")
+        return "utf-8-sig" if marked else _wide(first) or "utf-8"
     known = codecs.lookup(check_encoding(encoding)).name
     if not marked:
-        return known
+        wide = _wide(first)
+        # The codec that is told an order of bytes takes the mark for a character.
+        return wide if wide is not None and known.startswith(wide) else known
     if known not in ("utf-8", "utf-8-sig"):
         raise InvalidValueError(
             f"the text begins with the mark of UTF-8, so it is not {encoding}: leave out "

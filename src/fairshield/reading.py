@@ -52,8 +52,6 @@ class _Words(NamedTuple):
     no: tuple[str, ...]
 
     def read(self, value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
         whole = isinstance(value, float) and value.is_integer()
         word = tidy(str(int(value) if whole else value)).casefold()
         if word in self.yes or word in self.no:

@@ -66,10 +66,12 @@ class Simulation:
     __repr__ = summary
 
     def __str__(self) -> str:
+        n = int(self.exempt.sum())
+        exempt = f", {n:,} exempt, as nothing bound" if n else ""
         return (
             f"{self.n_windows:,} windows of {len(self.overruled_at):,} decisions: "
             f"{self.unfair_windows:,} unfair, {self.unfair_windows_unshielded:,} without the "
-            f"shield; {self.overruled_share:.1%} overruled, mean cost {self.mean_cost:.4g}"
+            f"shield{exempt}; {self.overruled_share:.1%} overruled, mean cost {self.mean_cost:.4g}"
         )
 
     @property

@@ -579,6 +579,19 @@ def test_a_frame_is_audited_by_quarter(kind: str) -> None:
         fs.audit_frame(frame, fs.DemographicParity("0.1"), by="quarter")
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_missing_date_is_refused_where_dates_part_the_rows(kind: str) -> None:
+    module = pytest.importorskip(kind)
+    noon = time(12)
+    days = [date(2025, 7, 2), None, date(2025, 6, 30), date(2025, 9, 30)]
+    days = [day and datetime.combine(day, noon) for day in days]
+    frame = module.DataFrame({"group": list("abab"), "accepted": [1, 0, 1, 0], "date": days})
+    with pytest.raises(fs.InvalidValueError, match="line 2: 'date' is empty"):
+        fs.audit_frame(frame, fs.DemographicParity("0.1"), by="quarter")
+    report = fs.audit_frame(frame, fs.DemographicParity("0.1"))
+    assert len(report.windows) == 1
+
+
 # Names of mixed types -----------------------------------------------------------------------
 
 

@@ -41,7 +41,8 @@ def test_one_process_needs_one_signature_for_each_kind() -> None:
 import fairshield as fs
 from fairshield.synthesis import kernels
 even = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-for prop in (fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1"), fs.BoundedRates(0, "0.9", min_support=1)):
+rates = fs.BoundedRates(0, "0.9", min_support=1)
+for prop in (fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1"), rates):
     for horizon in (3, 8):
         fs.synthesize(prop, even, horizon=horizon)
 assert len(kernels.back_up.signatures) == 2, kernels.back_up.signatures

@@ -224,6 +224,20 @@ def test_what_is_said_of_one_side_leaves_the_other() -> None:
         list(fs.Reading(yes_words={"": ("ok",)}).read(['{"accepted": "1"}']))
 
 
+def test_truth_values_of_json_mean_what_was_said() -> None:
+    inverted = fs.Reading(
+        columns={"accepted": ("denied",)},
+        yes_words={"accepted": ("false",)},
+        no_words={"accepted": ("true",)},
+    )
+    for text in ('{"group": "a", "denied": true}\n', '{"group": "a", "denied": "true"}\n'):
+        (record,) = inverted.read([text], "log.jsonl")
+        assert record.flag("accepted") is False
+    approved = fs.Reading(yes_words={"": ("approved",)}, no_words={"": ("denied",)})
+    with pytest.raises(fs.InvalidValueError, match="True means neither yes"):
+        list(approved.read(['{"group": "a", "accepted": true}\n'], "log.jsonl"))
+
+
 def test_a_word_has_one_meaning() -> None:
     with pytest.raises(fs.InvalidValueError, match="'ok' means both yes and no in proposed"):
         fs.Reading(yes_words={"": ("OK",)}, no_words={"": ("ok",)})
@@ -255,6 +269,19 @@ def test_bytes_that_are_not_utf_8_name_the_remedy(tmp_path: Path) -> None:
         list(records)
     with fs.Reading(encoding="cp1252").open(path) as records:
         assert [record.group() for record in records] == ["weiß", "möglich"]
+
+
+def test_a_text_that_ends_within_a_character_is_refused() -> None:
+    with pytest.raises(fs.InvalidValueError, match="line 2: not UTF-8 text"):
+        list(decoded([b"group,accepted\n", b"b,0\xc3"]))
+
+
+@pytest.mark.parametrize("said", [None, "utf-16", "utf-16-le", "utf-32", "utf-32-le"])
+def test_the_mark_of_wide_text_is_no_part_of_it(said: str | None) -> None:
+    for wide in ("utf-16", "utf-32"):
+        if said is None or said.startswith(wide):
+            content = io.BytesIO("group,accepted\na,1\n".encode(wide))
+            assert list(decoded(content, said)) == ["group,accepted\n", "a,1\n"]
 
 
 def test_what_is_no_encoding_is_refused(tmp_path: Path) -> None:

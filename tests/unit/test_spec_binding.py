@@ -152,3 +152,8 @@ def test_windows_of_any_length_are_asked_about_at_once():
     assert can_ever_bind(fs.DemographicParity("0.1", min_support=10**20), start)
     assert not can_ever_bind(NoRequirement(), start)
     assert not can_ever_bind(fs.DisparateImpact(0), start)
+
+
+def test_nothing_is_known_of_a_long_window_and_a_property_of_ones_own():
+    for decided, expected in [(5, False), (10**4, True)]:
+        assert can_bind(Quota(6), fs.Counts.zero(GROUPS), [decided]) == expected

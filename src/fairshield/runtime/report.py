@@ -91,8 +91,9 @@ class Difference:
 class AuditReport:
     """What :func:`fairshield.audit` found; true in a boolean context if the property was kept.
 
-    Kept means that it was not violated, bound at least once (:attr:`verdict` is ``"fair"``) and,
-    where people count by their outcome, that the outcomes can tell (no :attr:`doubt`).
+    Kept means that it was not violated, bound at least once (:attr:`verdict` is ``"fair"``), that
+    every decision is the policy's, if one was given (no :attr:`difference`), and, where people
+    count by their outcome, that the outcomes can tell (no :attr:`doubt`).
 
     Attributes
     ----------
@@ -184,7 +185,7 @@ class AuditReport:
         return sum(window.verdict in verdicts for window in self.windows)
 
     def __bool__(self) -> bool:
-        return self.verdict == "fair" and self.doubt is None
+        return self.verdict == "fair" and self.doubt is None and self.difference is None
 
     __repr__ = summary
 

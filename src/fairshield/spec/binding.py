@@ -22,7 +22,8 @@ def can_bind(prop: Property, start: Counts, due: Iterable[int]) -> bool:
     """Whether ``prop`` binds some counters that a window may have when it must hold.
 
     ``due`` are the numbers of decisions after ``start`` at which it must.  Where people count by
-    their outcome, and where there are other groups, fewer of them may be of a pair.
+    their outcome, and where there are other groups, fewer of them may be of a pair.  In a long
+    window a property that is no :class:`LinearProperty` is taken to bind.
 
     >>> from fairshield import DemographicParity
     >>> nobody = Counts.zero(("a", "b"))
@@ -62,6 +63,8 @@ def _pair_can_bind(
     # Nearly always an even split binds, and spares asking about all others.
     splits = [_split(decided, [decided // 2])]
     if decided > _MOST:
+        if not isinstance(prop, LinearProperty):
+            return True  # nobody knows which of so many splits to ask about
         splits.append(_split(decided, _telling(decided, a, b, prop.min_support)))
     else:
         totals = [decided] if exactly else range(decided, -1, -1)
