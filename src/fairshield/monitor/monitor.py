@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -41,6 +41,7 @@ from fairshield.synthesis import make_policy
 
 _VERSION = 2
 _AT_ONCE = 1 << 17
+_AT_FIRST = 1 << 10
 _NEVER = 1 << 62
 
 
@@ -178,7 +179,10 @@ class Monitor:
             cost = as_cost(cost)
         if self._needs_outcome and outcome is None:
             raise self._no_outcome()
-        g = self._index.get(group) if isinstance(group, Hashable) else None
+        try:
+            g = self._index.get(group)
+        except TypeError:  # it cannot be a name, which is said below
+            g = None
         if g is None:
             g = self._meet(group_name(group), self._decided)
         decision, tally = None, self._tally
@@ -256,24 +260,24 @@ class Monitor:
         tally, at = self._tally, self._decided
         if self._size is not None or tally.over or not at:
             return ()
-        closed = tally.close([at], np.array([tally.seen]), np.array([tally.accepted]))
-        alarms = tuple(map(self._violation, closed))
+        alarms = tuple(map(self._violation, tally.close(at)))
         self._add(alarms)
         return alarms
 
     def _encoded(self, who: NDArray[Any] | Coded) -> NDArray[np.int64]:
         """Groups as numbers; new ones are met, or refused before anything is counted."""
-        known = tuple(self._index)
-        code = places_among(known, who).astype(np.int64)
-        left = np.flatnonzero(code < 0)
-        others = Coded.of(who[left].tolist())
-        found = [group_name(name) for name in others.names]
-        if found and self._closed:
-            raise unknown_group(found[0], known)
-        code[left] = len(known) + others.codes
-        for group, row in zip(found, others.first(), strict=True):
-            self._meet(group, self._decided + int(left[row]))
-        return code
+        known = names = tuple(self._index)
+        code = places_among(names, who)
+        while len(left := np.flatnonzero(code < 0)):
+            # Nearly always the first rows tell all names there are.
+            found = [group_name(name) for name in Coded.of(who[left[:_AT_FIRST]].tolist()).names]
+            if self._closed:
+                raise unknown_group(found[0], known)
+            names += tuple(found)
+            code = places_among(names, who)
+        for place, group in enumerate(names[len(known) :], start=len(known)):
+            self._meet(group, self._decided + int(np.argmax(code == place)))
+        return code.astype(np.int64)
 
     def _observed(
         self,
@@ -302,7 +306,7 @@ class Monitor:
         if self._size is not None:
             ends = np.arange(first // self._size + 1, last // self._size + 1) * self._size
             if len(ends):
-                closed = tally.close(ends.tolist(), seen[ends - first], accepted[ends - first])
+                closed = tally.close_many(ends.tolist(), seen[ends - first], accepted[ends - first])
                 alarms += map(self._violation, closed)
         while self._look_at <= last:
             at = self._look_at - first
@@ -331,8 +335,7 @@ class Monitor:
         at, tally = self._decided, self._tally
         alarms: list[Alarm] = []
         if self._size is not None and at % self._size == 0:
-            closed = tally.close([at], np.array([tally.seen]), np.array([tally.accepted]))
-            alarms += map(self._violation, closed)
+            alarms += map(self._violation, tally.close(at))
         if at == self._look_at:
             alarms += self._biases(at, tally.seen, tally.accepted)
             self._look_at = _later(at)

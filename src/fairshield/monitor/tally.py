@@ -98,12 +98,29 @@ class MonitorTally:
 
     def verdict(self) -> tuple[Verdict, float, float]:
         """What to say of the window in progress; its largest bias, and the largest measured."""
-        now, prop = self.counts, self.prop
+        return self._asked(self.counts)
+
+    def _asked(self, now: Counts) -> tuple[Verdict, float, float]:
+        prop = self.prop
         if len(now) < 2:
             return "exempt", 0.0, 0.0
-        return prop.verdict(now), prop.bias_of(now), prop.measured_bias_of(now)
+        bias = prop.bias_of(now)
+        # Whoever needs no support has it.
+        return prop.verdict(now), bias, prop.measured_bias_of(now) if prop.min_support else bias
 
-    def close(self, at: Sequence[int], seen: Ints, accepted: Ints) -> list[MonitoredWindow]:
+    def close(self, at: int) -> list[MonitoredWindow]:
+        """End the window in progress after ``at`` decisions; returns it, if it is unfair."""
+        counts = self.counts
+        verdict, bias, measured = self._asked(counts)
+        holds, bias, measured = verdict != "unfair", max(bias, 0.0), max(measured, 0.0)
+        window = MonitoredWindow(self.over, at, counts, bias, holds, measured, verdict == "exempt")
+        self.recent.append(window)
+        unfair = [] if holds else [window]
+        self._count(1, unfair, int(window.exempt), bias, measured)
+        self._begin(self.seen, self.accepted)
+        return unfair
+
+    def close_many(self, at: Sequence[int], seen: Ints, accepted: Ints) -> list[MonitoredWindow]:
         """End windows after ``at`` decisions each, with these counters; returns unfair ones.
 
         Counters are ``(windows, groups)``, since the beginning.
@@ -118,16 +135,31 @@ class MonitorTally:
             for w in {*range(max(len(ends) - keep, 0), len(ends)), *unfair.tolist()}
         }
         self.recent.extend(made[w] for w in sorted(made) if w >= len(ends) - keep)
-        compared = len(ends) if self._compared is None else self._compared - self.over
-        self.unfair_compared += int((unfair < compared).sum())
-        self.over += len(ends)
+        ended = [made[w] for w in unfair.tolist()]
+        exempt = int((found.holds & ~found.binds).sum())
+        largest = (float(bias.max(initial=0.0)) for bias in (found.bias, found.measured))
+        self._count(len(ends), ended, exempt, *largest)
+        self._begin(seen[-1].tolist(), accepted[-1].tolist())
+        return ended
+
+    def _count(
+        self, n: int, unfair: list[MonitoredWindow], exempt: int, bias: float, measured: float
+    ) -> None:
+        """Count ``n`` windows that are over, with the largest biases of them."""
+        if self._compared is None:
+            self.unfair_compared += len(unfair)
+        else:
+            self.unfair_compared += sum(window.number < self._compared for window in unfair)
+        self.over += n
         self.unfair += len(unfair)
-        self.exempt += int((found.holds & ~found.binds).sum())
-        self.worst_bias = max(self.worst_bias, float(found.bias.max(initial=0.0)))
-        self.worst_measured = max(self.worst_measured, float(found.measured.max(initial=0.0)))
+        self.exempt += exempt
+        self.worst_bias = max(self.worst_bias, bias)
+        self.worst_measured = max(self.worst_measured, measured)
+
+    def _begin(self, seen: list[int], accepted: list[int]) -> None:
+        """Begin a window after so many people since the beginning."""
         if not self.goes_on:
-            self._base = list(zip(seen[-1].tolist(), accepted[-1].tolist(), strict=True))
-        return [made[w] for w in unfair.tolist()]
+            self._base = list(zip(seen, accepted, strict=True))
 
     def _of_windows(self, counters: Ints, which: int) -> Ints:
         """People counted in each window, those at its start included."""
@@ -151,7 +183,6 @@ class MonitorTally:
             if prop.min_support:
                 shown = prop.measured_bias_array(*pair)
                 measured = np.where(known, np.maximum(measured, shown), measured)
-        # Whoever needs no support has it.
         return _Judged(holds, binds, bias, measured if prop.min_support else bias)
 
     def _window(self, w: int, at: int, n: Ints, k: Ints, found: _Judged) -> MonitoredWindow:
