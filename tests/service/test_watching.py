@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
+from fairshield.service import watching
 from fairshield.service.entries import Created, Decided, Observed
 from fairshield.service.messages import Alarm
 from fairshield.service.reports import describe
@@ -28,6 +29,12 @@ POLICIES = {
     "schedule": fs.synthesize(fs.DemographicParity("0.1"), SCHEDULE, horizon=10),
 }
 PEOPLE = 1300
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that some hundred people are enough for several looks."""
+    monkeypatch.setattr(watching, "_EVERY", 512)
 
 
 def entries(name: str) -> Iterator[Decided | Observed]:

@@ -261,8 +261,10 @@ class _Auditor:
 
     def _note_day(self, record: Record) -> None:
         """The first and the last day of the window, unless a record has none."""
+        if self.days is None:
+            return
         day = self.calendar.day(record)
-        if day is None or self.days is None:
+        if day is None:
             self.days = None
         else:
             self.days = [min([day, *self.days[:1]]), max([day, *self.days[1:]])]

@@ -7,8 +7,7 @@ same few methods, so a stream that was loaded is a stream that has been checked.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -109,7 +108,8 @@ class LiveStream:
         self.periodic = isinstance(policy, PeriodicPolicy)
         self.length = policy.period if isinstance(policy, PeriodicPolicy) else policy.horizon
         self._checkpoints = frozenset(policy.due[:-1] if isinstance(policy, Policy) else ())
-        self.closed = self.torn = False
+        self.closed = False
+        self.torn = False  # true within a change: what fails then leaves the stream half changed
         self.ended: list[WindowRow] = []
         self.index = {group: i for i, group in enumerate(policy.groups)}
         self._window_log: list[_Made] = []
@@ -215,13 +215,14 @@ class LiveStream:
             )
         rows: list[Row] = []
         size = sum(1 + (outcome is not None) for *_, outcome in requests)
-        with self._changing():
-            for group, proposed, cost, outcome in requests:
-                entry = self._decided(group, proposed, cost, by, size)
-                rows.append(self._append(entry))
-                by, size = by._replace(key=None), 1
-                if outcome is not None:
-                    rows.append(self._append(self._observed(self.n, outcome, by)))
+        self.torn = True
+        for group, proposed, cost, outcome in requests:
+            entry = self._decided(group, proposed, cost, by, size)
+            rows.append(self._append(entry))
+            by, size = by if by.key is None else by._replace(key=None), 1
+            if outcome is not None:
+                rows.append(self._append(self._observed(self.n, outcome, by)))
+        self.torn = False
         return rows
 
     def observe(self, request: OutcomeRequest, by: Author) -> list[Row]:
@@ -229,16 +230,19 @@ class LiveStream:
         self._check_open()
         if self.pending != request.decision:
             raise Refusal("unexpected-outcome", self._not_awaited(request.decision))
-        with self._changing():
-            return [self._append(self._observed(request.decision, request.outcome, by))]
+        self.torn = True
+        rows = [self._append(self._observed(request.decision, request.outcome, by))]
+        self.torn = False
+        return rows
 
     def override(self, n: int, request: OverrideRequest, by: Author) -> list[Row]:
         """Put a person's decision in the place of decision ``n``."""
         self._check_open()
         self._check_overridable(n, request.accepted)
-        with self._changing():
-            entry = self._overridden(n, request.accepted, request.note, by)
-            return [self._append(entry)]
+        self.torn = True
+        rows = [self._append(self._overridden(n, request.accepted, request.note, by))]
+        self.torn = False
+        return rows
 
     def close(self, by: Author) -> list[Row]:
         """End the stream; nothing if it has been closed."""
@@ -400,9 +404,8 @@ class LiveStream:
         completed = self._completed()
         if completed == self.tally.completed:
             return
-        self._judge()
+        counts, unshielded = self._judge()
         tally, prop = self.tally, self.policy.prop
-        counts, unshielded = self.shield.counts, self.unshielded
         tally.end(completed)
         self._fresh = self._fresh or self.periodic
         row = WindowRow(
@@ -417,9 +420,11 @@ class LiveStream:
         )  # fmt: skip
         self.ended.append(row)
 
-    def _judge(self) -> None:
-        """Note how the stream stands at a moment when the property is due."""
-        self.tally.judge(self.policy.prop, self.shield.counts, self.unshielded)
+    def _judge(self) -> tuple[Counts, Counts]:
+        """Note how the stream stands at a moment when the property is due; returns its counters."""
+        counts, unshielded = self.shield.counts, self.unshielded
+        self.tally.judge(self.policy.prop, counts, unshielded)
+        return counts, unshielded
 
     def _completed(self) -> int:
         """Windows or periods that are over."""
@@ -440,13 +445,6 @@ class LiveStream:
         return Snapshot(self.seq, self.hash.hex(), self.n, window, tally)
 
     # Checks ---------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
-        """What fails in here leaves the stream half changed."""
-        self.torn = True
-        yield
-        self.torn = False
 
     def _check_open(self) -> None:
         if self.closed:

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fairshield.counts import Counts, Group
+from fairshield.counts import Counts
 from fairshield.errors import InvalidValueError
+from fairshield.groups import Coded
 from fairshield.inputs import InputSchedule
 from fairshield.monitor import Alarm as Alarmed
 from fairshield.monitor import Monitor
@@ -25,7 +26,7 @@ from fairshield.stream import AnyPolicy
 
 logger = logging.getLogger("fairshield.service")
 
-_EVERY = 512
+_EVERY = 1024
 """Decisions after which the monitor looks, and it is stored where it stands."""
 
 
@@ -34,8 +35,8 @@ class _Stored(msgspec.Struct, frozen=True):
     alarms: list[Alarm]
 
 
-_Seen = tuple[Group, bool, float, bool | None, int, str]
-"""A decision that can be observed: group, proposal, cost, outcome; since which entry, and when."""
+_Seen = tuple[Decided, Decided | Observed]
+"""A decision, and the entry since which it can be observed: its own, or that of its outcome."""
 
 
 class Watcher:
@@ -58,6 +59,8 @@ class Watcher:
 
     def __init__(self, number: int, policy: AnyPolicy, *, stored: MonitorRow | None = None) -> None:
         self.number, self.policy = number, policy
+        self._labelled = policy.labelled
+        self._index = {group: i for i, group in enumerate(policy.groups)}
         self._alarms: list[Alarm] = []
         self.seq, self._hash = 0, b""
         self._pending: Decided | None = None
@@ -92,15 +95,15 @@ class Watcher:
             return
         self.seq, self._hash = entry.seq, hash
         if isinstance(entry, Decided):
-            if self.policy.labelled:
+            if self._labelled:
                 self._pending = entry
                 return
-            made, outcome = entry, None
+            self._waiting.append((entry, entry))
         elif isinstance(entry, Observed) and self._pending is not None:
-            made, outcome, self._pending = self._pending, entry.outcome, None
+            self._waiting.append((self._pending, entry))
+            self._pending = None
         else:
             return
-        self._waiting.append((made.group, made.proposed, made.cost, outcome, entry.seq, entry.at))
         if len(self._waiting) >= _EVERY:
             self._look()
 
@@ -125,16 +128,27 @@ class Watcher:
 
     def _observe(self, seen: list[_Seen]) -> None:
         before, state = self._monitor.decided, self._monitor.state
-        raised = _observed(self._monitor, seen)
+        raised = self._told(self._monitor, seen)
         for alarm in raised:
             if alarm.kind == "violation":  # ends of windows are counted beside the shield
                 continue
             until = alarm.at - before
             then = self._made(state)
-            _observed(then, seen[:until])
-            *_, seq, at = seen[until - 1]
+            self._told(then, seen[:until])
+            _, entry = seen[until - 1]
             words = self._words(alarm, then)
-            self._alarms.append(Alarm(alarm.kind, alarm.at, seq, at, words))
+            self._alarms.append(Alarm(alarm.kind, alarm.at, entry.seq, entry.at, words))
+
+    def _told(self, monitor: Monitor, seen: list[_Seen]) -> tuple[Alarmed, ...]:
+        """Tell a monitor in columns; returns the alarms."""
+        index = self._index
+        groups = Coded(self.policy.groups, np.array([index[made.group] for made, _ in seen]))
+        proposed = np.array([made.proposed for made, _ in seen])
+        costs = np.array([made.cost for made, _ in seen])
+        outcomes = [entry.outcome for _, entry in seen if isinstance(entry, Observed)]
+        return monitor.observe_many(
+            groups, proposed, costs=costs, outcomes=np.array(outcomes) if outcomes else None
+        )
 
     def _words(self, alarm: Alarmed, monitor: Monitor) -> str:
         """For people, and of the monitor as it was: the same whenever somebody looks."""
@@ -163,12 +177,3 @@ class Watcher:
         self._stored_at = self._monitor.decided
         state = msgspec.json.encode(_Stored(self._monitor.state, self._alarms))
         return MonitorRow(self.number, self.seq, self._hash.hex(), state)
-
-
-def _observed(monitor: Monitor, seen: list[_Seen]) -> tuple[Alarmed, ...]:
-    groups, proposed, costs, told, _, _ = zip(*seen, strict=True)
-    # As they are: numpy would make text of numbers beside text.
-    names = np.empty(len(groups), object)
-    names[:] = groups
-    outcomes = [outcome for outcome in told if outcome is not None]
-    return monitor.observe_many(names, proposed, costs=costs, outcomes=outcomes or None)
