@@ -56,7 +56,9 @@ class Record(NamedTuple):
 
     def group(self, key: str = "group", *, empty: Group | None = None) -> Group:
         """The sensitive group; ``empty``, if given, where the field is there and empty."""
-        if key in self.fields and self.missing(key):
+        if not self.missing(key):
+            return self._read(key, group_name)
+        if key in self.fields:
             if empty is not None:
                 return empty
             raise InvalidValueError(
@@ -93,15 +95,19 @@ class Record(NamedTuple):
         return self.fields.get(key) in (None, "")
 
     def _parsed(self, key: str, parse: Callable[[Any], Parsed]) -> Parsed:
-        if key in self.fields and self.missing(key):
+        if not self.missing(key):
+            return self._read(key, parse)
+        if key in self.fields:
             raise InvalidValueError(f"line {self.line}: {key!r} is empty: fill it in")
-        if self.missing(key):
-            # The names of its fields; what they hold is about a person.
-            there = ", ".join(map(repr, self.fields)) or "none"
-            raise InvalidValueError(
-                f"line {self.line}: no {key!r}, the fields are {there}: say which is meant with "
-                f"{argument('columns', {key: 'COLUMN'})}"
-            )
+        # The names of its fields; what they hold is about a person.
+        there = ", ".join(map(repr, self.fields)) or "none"
+        raise InvalidValueError(
+            f"line {self.line}: no {key!r}, the fields are {there}: say which is meant with "
+            f"{argument('columns', {key: 'COLUMN'})}"
+        )
+
+    def _read(self, key: str, parse: Callable[[Any], Parsed]) -> Parsed:
+        """A field that is there, and not empty."""
         try:
             return parse(self.fields[key])
         except InvalidValueError as error:

@@ -209,9 +209,9 @@ class _Auditor:
 
     def counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
         """The records of declared groups, others as what they count as."""
-        known = tuple(self.start)
+        known, empty = tuple(self.start), _nobody(unseen)
         for record in records:
-            group = record.group(empty=_nobody(unseen))
+            group = record.group(empty=empty)
             name: Group | None = group
             if group not in self.by_group and unseen.kind != "refuse":
                 name = unseen.known_as(group, known)
@@ -230,7 +230,8 @@ class _Auditor:
         entry = self._entry(record, is_last)
         self.told += not (record.missing("proposed") and record.missing("overruled"))
         derived = self._derive_again(record, entry)
-        window, position, before = len(self.windows), self.decided, self._numbers()
+        window, position = len(self.windows), self.decided
+        before = () if self.watch is None else self._numbers()
         self._tally(entry)
         self._count(entry)
         if self.labelled and entry.outcome is not None:
@@ -261,13 +262,15 @@ class _Auditor:
 
     def _note_day(self, record: Record) -> None:
         """The first and the last day of the window, unless a record has none."""
-        if self.days is None:
+        if self.days is None and self.calendar.format is None:
             return
         day = self.calendar.day(record)
-        if day is None:
+        if day is None or self.days is None:
             self.days = None
-        else:
-            self.days = [min([day, *self.days[:1]]), max([day, *self.days[1:]])]
+        elif not self.days:
+            self.days = [day, day]
+        elif not self.days[0] <= day <= self.days[1]:
+            self.days = [min(day, self.days[0]), max(day, self.days[1])]
 
     def _entry(self, record: Record, is_last: bool) -> _Entry:
         group, accepted = record.group(), record.flag("accepted")
