@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from fairshield.errors import InvalidValueError, argument
 from fairshield.records import Record
@@ -22,6 +21,8 @@ _NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\b", re.ASCII)
 
 def zone_of(name: str) -> tzinfo:
     """A time zone by its name, as in ``"Europe/Vienna"``."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
