@@ -8,14 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import jit
+from fairshield.compiler import called, jit
 from fairshield.counts import GroupCount, is_whole
 from fairshield.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.policy import Policy
-from fairshield.runtime.compiled import PolicyTables, decide_batches, tables, verdict
+from fairshield.runtime.compiled import (
+    PolicyTables,
+    count_up_to,
+    decide_batches,
+    tables,
+    verdict,
+)
 from fairshield.runtime.requests import Requests
 from fairshield.spec import Finding, Property, widest_finding
 from fairshield.words import summary
@@ -257,14 +263,12 @@ def _simulate(
 ) -> None:  # fmt: skip
     n_levels = len(costs)
     for window in range(len(requests)):
-        n_a = k_a = n_b = k_b = free_a = free_b = 0
+        # Not literals, for which the rule would be compiled another time.
+        n_a = k_a = n_b = k_b = free_a = free_b = np.int64(0)
         stop = 0
         for t in range(requests.shape[1]):
             i = t if len(cumulative) > 1 else 0
-            cell = min(
-                np.searchsorted(cumulative[i], requests[window, t], side="right"),
-                cumulative.shape[1] - 1,
-            )
+            cell = min(count_up_to(cumulative[i], requests[window, t]), cumulative.shape[1] - 1)
             g, r, c = cell // (2 * n_levels), cell // n_levels % 2, cell % n_levels
             accept: Any = np.int64(verdict(tables, t, n_a, k_a, n_b, k_b, g, r == 1, levels[c]))
             if accept != r:
@@ -285,6 +289,6 @@ def _simulate(
                 _write(paths[1, window, t + 1], n_a, free_a, n_b, free_b)
 
 
-@jit()
+@called()
 def _write(out: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> None:
     out[0], out[1], out[2], out[3] = n_a, k_a, n_b, k_b

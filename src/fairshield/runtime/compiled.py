@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.codes import accepts
-from fairshield.compiler import NO_ALLOCATION, jit
+from fairshield.compiler import NO_ALLOCATION, called, jit
 from fairshield.counts import At
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
@@ -25,6 +25,7 @@ from fairshield.runtime.requests import Requests
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
+_called = called(**NO_ALLOCATION)
 # The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
 _inline = jit(**NO_ALLOCATION, forceinline=True)
 
@@ -102,7 +103,7 @@ def _no_salvage(rows: RowTable) -> RowTable:
 # Look-ups -----------------------------------------------------------------------------------
 
 
-@_jit
+@_called
 def place(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
     """See :meth:`fairshield.layout.Layout.place`."""
     seen = n_a + n_b
@@ -114,17 +115,28 @@ def place(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) 
     return first + (seen + 2) * (seen + 2) // 4 - (n_b + 1) * (n_b + 2) // 2 + k_b, k_a
 
 
-@_jit
+@_called
+def count_up_to(values: Any, x: Any) -> int:
+    """How many of the sorted ``values`` are at most ``x``; numpy's search takes long to compile."""
+    first, end = np.int64(0), np.int64(len(values))
+    while first < end:
+        middle = (first + end) >> 1
+        if values[middle] <= x:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@_called
 def _dense_start(tables: PolicyTables, row: int) -> int:
     if tables.mark < 0:
         return tables.dense_starts[row]
-    i = np.searchsorted(tables.dense_rows, row)
-    if i < len(tables.dense_rows) and tables.dense_rows[i] == row:
-        return tables.dense_starts[i]
-    return -1
+    i = count_up_to(tables.dense_rows, row) - 1
+    return tables.dense_starts[i] if i >= 0 and tables.dense_rows[i] == row else -1
 
 
-@_jit
+@_called
 def feasible(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
     """See :meth:`fairshield.rows.RowReader.feasible`."""
     row, k = place(tables, t, n_a, k_a, n_b, k_b)
@@ -137,7 +149,7 @@ def feasible(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: in
     return start < 0 or tables.dense_codes[start + k - lo] != tables.dead
 
 
-@_jit
+@_called
 def find_code(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -159,7 +171,7 @@ def find_code(
     return 0 if code == tables.dead else code
 
 
-@_jit
+@_called
 def salvage_code(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:

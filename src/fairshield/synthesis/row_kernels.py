@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import NO_ALLOCATION, inlined, jit
+from fairshield.compiler import NO_ALLOCATION, called, inlined
 from fairshield.synthesis.levels import Levels
 from fairshield.synthesis.vectors import (
     LANES,
@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 FAST: dict[str, Any] = {"fastmath": {"nnan", "nsz", "reassoc", "contract", "arcp"}, **NO_ALLOCATION}
-_jit = jit(**FAST)
+_called = called(**FAST)
 # Rows are short: passing a dozen arrays to a real function would cost more than the row.
 _inline = inlined(**FAST)
 
@@ -296,7 +296,7 @@ def _noted(notes: Bits, question: int, i: Any) -> Any:
     return (notes[question, i // U(WORD)] >> (i % U(WORD))) & U(1)
 
 
-@_jit
+@_called
 def _codes_from_notes(notes: Bits, size: Any, codes: Floats) -> None:
     """Codes of a row with one cost level."""
     for i in range(size):
@@ -306,7 +306,7 @@ def _codes_from_notes(notes: Bits, size: Any, codes: Floats) -> None:
         codes[1, i] = np.float64(down) - np.float64(up)
 
 
-@_jit
+@_called
 def write_dense(
     record: Record, row: int, codes: Floats, skip: Any, v: Floats, at: Any, n: Any
 ) -> None:
