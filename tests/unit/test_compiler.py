@@ -6,8 +6,10 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -74,6 +76,34 @@ def test_every_compiled_function_is_kept_under_the_content_of_the_package(module
             assert digest in function.stats.cache_path
 
 
+def python_functions(module: str) -> Iterator[FunctionType]:
+    """Of a module and of its classes."""
+    everything = vars(import_module(f"fairshield.{module}"))
+    classes = [x for x in everything.values() if isinstance(x, type)]
+    for f in (*everything.values(), *(x for c in classes for x in vars(c).values())):
+        if isinstance(f, FunctionType):
+            yield f
+
+
+def named_in(function: FunctionType) -> Iterator[Any]:
+    """Globals that a function names, and what it names of the modules among them."""
+    names, known = function.__code__.co_names, function.__globals__
+    for found in (known[name] for name in names if name in known):
+        yield found
+        if isinstance(found, ModuleType):
+            yield from (getattr(found, name) for name in names if hasattr(found, name))
+
+
+@pytest.mark.parametrize("module", [*COMPILED, "verify.reach", "synthesis.solver", "many.policy"])
+def test_what_has_no_entry_is_called_by_compiled_functions_only(module: str) -> None:
+    for function in python_functions(module):
+        for found in named_in(function):
+            entered = not getattr(found, "targetoptions", {}).get("no_cpython_wrapper")
+            assert entered, (
+                f"{function.__qualname__} calls {found.__name__}, which ends the process"
+            )
+
+
 def test_all_compiled_modules_are_listed() -> None:
     package = Path(compiler.__file__).parent
     using = [p for p in package.rglob("*.py") if "fairshield.compiler import" in p.read_text()]
@@ -81,6 +111,39 @@ def test_all_compiled_modules_are_listed() -> None:
     assert sorted(names) == COMPILED
     direct = [p.name for p in package.rglob("*.py") if "import njit" in p.read_text()]
     assert direct == ["compiler.py"]
+
+
+FIRST_USE = """
+import numpy as np
+import fairshield as fs
+from fairshield.simulate import simulate
+from numba.core.event import Listener, register
+
+class Compiled(Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("fairshield"):
+            print(function.__name__)
+
+    def on_end(self, event):
+        pass
+
+register("numba:compile", Compiled())
+even = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+policy = fs.synthesize(fs.DemographicParity("0.1"), even, horizon=10)
+simulate(policy, n_windows=10, rng=np.random.default_rng(0))
+"""
+
+
+def test_first_use_compiles_what_it_calls_and_the_rule_once(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE], env=environment, check=True, stdout=subprocess.PIPE
+    )
+    names = done.stdout.decode().split()
+    for once in ("back_up", "back_up_and_note", "write_dense", "verdict", "feasible", "place"):
+        assert names.count(once) == 1, once
+    assert not {"back_up_one", "back_up_few", "back_up_many"}.intersection(names)
 
 
 def test_numba_is_told_for_our_functions_only() -> None:

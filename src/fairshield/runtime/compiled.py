@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
 _called = called(**NO_ALLOCATION)
 # The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
-_inline = jit(**NO_ALLOCATION, forceinline=True)
+_INLINE: dict[str, Any] = {"forceinline": True, **NO_ALLOCATION}
 
 
 class PolicyTables(NamedTuple):
@@ -186,7 +186,7 @@ def salvage_code(
     return 0 if code == tables.salvage_dead else code
 
 
-@_inline
+@called(**_INLINE)
 def look_up(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -209,7 +209,7 @@ def look_up(
     return code
 
 
-@_inline
+@jit(**_INLINE)
 def verdict(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int,
     group: int, proposed: bool, level: int,

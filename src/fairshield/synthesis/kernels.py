@@ -6,9 +6,9 @@ layers go through one pass as a wavefront (layer ``t - l`` trails ``l`` blocks b
 blocks are in cache.  Each row remembers an interval ``[lo, hi)``, its hull; outside it every value
 is infinite and nothing is computed.
 
-What a problem does not need is passed as ``None``, and the branches for it are not compiled: one
-cost level has no :class:`Levels`, the plain family no ``stay``, a pass without checkpoint no
-:class:`Fair`, a computation of values alone no :class:`Record`.
+What a problem does not need is passed as ``None``, and the branches for it are not compiled: all
+but one :class:`Method`, in the plain family ``stay``, in a pass without checkpoint :class:`Fair`,
+in a computation of values alone :class:`Record`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairshield.compiler import called, inlined, jit
 from fairshield.layout import GAP
-from fairshield.synthesis.levels import FEW, Levels
+from fairshield.synthesis.levels import Levels
 from fairshield.synthesis.row_kernels import (
     DEAD,
     EMPTY_LO,
@@ -29,6 +29,7 @@ from fairshield.synthesis.row_kernels import (
     Bits,
     Floats,
     Ints,
+    Method,
     Prices,
     Record,
     Scratch,
@@ -111,8 +112,9 @@ class Pair(NamedTuple):
 
 @_inline
 def _back_up_pair(
-    layer: Layer, prices: Prices, levels: Levels | None, stay: Floats | None, step: int,
-    fair: Fair | None, strike: bool, record: Record | None, keep: bool, pair: Pair, room: Scratch,
+    layer: Layer, prices: Prices, one: bool | None, noted: bool | None, few: bool | None,
+    many: Levels | None, stay: Floats | None, step: int, fair: Fair | None, strike: bool,
+    record: Record | None, keep: bool, pair: Pair, room: Scratch,
 ) -> None:  # fmt: skip
     """``v_t`` from ``v_{t+1}`` for all states of a pair.
 
@@ -152,27 +154,26 @@ def _back_up_pair(
                     v, U(pair.across + short), U(pair.across_step), pair.cells, begin, n, reject_s
                 )
             at = Successors(reject_s, accept_s, U(ahead + begin))
-            if levels is not None:
-                if w.shape[2] <= FEW:
-                    wanted = keep and record is not None
-                    back_up_few(v, at, here, n, w, cost, total, omega, tie, wanted, room.codes)
-                else:
-                    back_up_many(
-                        v, at, here, n, total, omega, tie, pair.turned, levels.steps[step],
-                        levels.first[step], levels.scale[step], room,
-                    )  # fmt: skip
-            elif record is None:
+            if one is not None:
                 back_up_one(v, at, here, n, w, cost, omega)
-            else:
+            if noted is not None:
                 # Also what is not kept, so that every worker rounds alike.
                 back_up_and_note(v, at, here, n, w, cost, omega, tie, room.notes)
+            if few is not None:
+                wanted = keep and record is not None
+                back_up_few(v, at, here, n, w, cost, total, omega, tie, wanted, room.codes)
+            if many is not None:
+                back_up_many(
+                    v, at, here, n, total, omega, tie, pair.turned, many.steps[step],
+                    many.first[step], many.scale[step], room,
+                )  # fmt: skip
             if fair is not None:
                 if strike:
                     _strike(v, own, begin, new_lo, new_hi, n, fair.each, fair_state, room.notes)
             if record is not None:
                 if keep:
                     new_lo, new_hi = record_row(
-                        record, policy_row, levels, room, v, own, new_lo, new_hi
+                        record, policy_row, noted, room, v, own, new_lo, new_hi
                     )
                 else:
                     new_lo, new_hi = trim(v, own, new_lo, new_hi)
@@ -235,7 +236,7 @@ def _turn_hulls(layer: Layer, row: int, rows: int, cells: int, out: int) -> None
 
 @_called
 def _back_up_block(
-    layer: Layer, prices: Prices, levels: Levels | None, stay: Floats | None, step: int,
+    layer: Layer, prices: Prices, method: Method, stay: Floats | None, step: int,
     fair: Fair | None, strike: bool, record: Record | None, keep: bool,
     places: Places, layer_start: int, horizon: int, t: int, n_a: int, room: Scratch,
 ) -> None:  # fmt: skip
@@ -290,7 +291,10 @@ def _back_up_block(
             ahead, ahead_step, ahead_row, across, across_step, across_row,
             mixed, places.columns, policy_row, fair_state + here, fair_row + row,
         )  # fmt: skip
-        _back_up_pair(layer, prices, levels, stay, step, fair, strike, record, keep, pair, room)
+        _back_up_pair(
+            layer, prices, method.one, method.noted, method.few, method.many, stay, step, fair,
+            strike, record, keep, pair, room,
+        )  # fmt: skip
         here, row = right, row_b
         rows_a = min(n_a + 1, n_b) + 1
         below, row_a = below + rows_a * step_a, row_a + rows_a
@@ -311,7 +315,7 @@ def row_in_layer(n_a: int, n_b: int, labelled: bool) -> int:
 
 @_jit
 def back_up(
-    layer: Layer, prices: Prices, levels: Levels | None, stay: Floats | None, fair: Fair | None,
+    layer: Layer, prices: Prices, method: Method, stay: Floats | None, fair: Fair | None,
     record: Record | None, places: Places, layer_starts: Ints, horizon: int,
     t_from: int, t_to: int, block_from: int, block_to: int, room: Scratch,
 ) -> None:  # fmt: skip
@@ -330,7 +334,7 @@ def back_up(
             step = t if len(prices.weights) > 1 else 0
             keep, strike = n_a < block_to, t == t_to
             _back_up_block(
-                layer, prices, levels, stay, step, fair, strike, record, keep,
+                layer, prices, method, stay, step, fair, strike, record, keep,
                 places, layer_starts[t], horizon, t, n_a, room,
             )  # fmt: skip
 
@@ -379,7 +383,7 @@ def set_terminal(
                             if cuts.shape[1] == 6:
                                 cuts[policy_row, 2] = (1 << (8 * cuts.itemsize)) - 1
                             row_at = U(start + lo)
-                            write_dense(record, policy_row, room.codes, U(0), v, row_at, n)
+                            write_dense(record, U(policy_row), room.codes, U(0), v, row_at, n)
                 row, policy_row = row + 1, policy_row + 1
 
 

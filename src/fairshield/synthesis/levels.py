@@ -31,7 +31,7 @@ def cost_levels(problem: Problem) -> Levels | None:
     For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
     linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
     begin the search for m, so that it takes about one step however many cost levels there are.
-    One cost level needs no search, hence ``None``; a few are gone through, hence empty tables.
+    Up to :data:`FEW` levels are gone through and need no search, hence ``None``.
 
     Returns
     -------
@@ -43,10 +43,8 @@ def cost_levels(problem: Problem) -> Levels | None:
     scale
         ``(steps, 4, 2)``: cells per unit of gap; the gap where the grid ends.
     """
-    if problem.n_levels == 1:
-        return None
     if problem.n_levels <= FEW:
-        return Levels(np.empty((0, 0, 3)), np.empty((0, 0), np.int64), np.empty((0, 0, 2)))
+        return None
     shape = (len(problem.costs), 4, problem.n_levels)
     costs, weights = problem.sorted_costs.reshape(shape), problem.sorted_weights.reshape(shape)
     none = np.zeros((*shape[:2], 1))

@@ -70,6 +70,22 @@ class Prices(NamedTuple):
     tie: float
 
 
+class Method(NamedTuple):
+    """Which of the functions below works out the costs of a row; the others are ``None``.
+
+    Only where an argument is ``None`` the compiler leaves out what is for something else.
+    """
+
+    one: bool | None = None
+    """:func:`back_up_one`."""
+    noted: bool | None = None
+    """:func:`back_up_and_note`."""
+    few: bool | None = None
+    """:func:`back_up_few`."""
+    many: Levels | None = None
+    """:func:`back_up_many`, and where it searches."""
+
+
 class Record(NamedTuple):
     """Where the policy is written; see :class:`fairshield.rows.RowTable`."""
 
@@ -339,15 +355,15 @@ def trim(v: Floats, own: int, lo: int, hi: int) -> tuple[int, int]:
 
 @_inline
 def record_row(
-    record: Record, row: Any, levels: Levels | None, room: Scratch, v: Floats, own: int,
+    record: Record, row: Any, noted: bool | None, room: Scratch, v: Floats, own: int,
     lo: int, hi: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Write what was found out about ``[lo, hi)``; returns the hull of its finite values."""
     begin, regular = lo, False
-    if levels is None:
+    if noted is not None:
         regular = _write_cuts(room.notes, lo, hi, record.cuts, row)
     if not regular:
-        if levels is None:
+        if noted is not None:
             _codes_from_notes(room.notes, U(hi - lo), room.codes)
         lo, hi = trim(v, own, lo, hi)
         if lo >= hi:

@@ -29,7 +29,7 @@ from fairshield.synthesis.kernels import (
 )
 from fairshield.synthesis.levels import cost_levels
 from fairshield.synthesis.problem import Problem, Progress, Solution
-from fairshield.synthesis.row_kernels import QUESTIONS, WORD, Prices, Record, Scratch
+from fairshield.synthesis.row_kernels import QUESTIONS, WORD, Method, Prices, Record, Scratch
 from fairshield.synthesis.vectors import LANES
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ class _Induction:
 
         def work(first: int, end: int, places: Places, buffer: _DenseBuffer) -> None:
             back_up(
-                self.layer, self.prices, self.levels, self.stay, fair,
+                self.layer, self.prices, self._method(t_from - 1), self.stay, fair,
                 self._record(buffer, t_from - 1), places, self.starts, self.layout.horizon,
                 t_from, t_to, first, end, _scratch(self.layout),
             )  # fmt: skip
@@ -186,6 +186,14 @@ class _Induction:
     def _record(self, buffer: _DenseBuffer, t: int) -> Record | None:
         """Where decisions up to layer ``t`` go, if they are wanted."""
         return Record(self.cuts, *buffer.arrays) if t <= self.recorded else None
+
+    def _method(self, t: int) -> Method:
+        """How rows of layers up to ``t`` are worked out."""
+        if self.levels is not None:
+            return Method(many=self.levels)
+        if self.problem.n_levels > 1:
+            return Method(few=True)
+        return Method(noted=True) if t <= self.recorded else Method(one=True)
 
     def _buffer(self, worker: int, t: int, layers: int) -> _DenseBuffer:
         """Room for all rows of some layers, should each turn out irregular."""
