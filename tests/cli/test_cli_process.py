@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +65,59 @@ def test_closed_standard_streams_are_survived(process: Process, plain: Path) -> 
         _, err = running.communicate(None if code else REQUEST)
         assert running.returncode == code
         assert b"Traceback" not in err
+
+
+# Terminals ----------------------------------------------------------------------------------
+
+
+IMPATIENT = """
+import fairshield.cli, fairshield.cli.output
+fairshield.cli.output._PATIENCE = 0.0
+fairshield.cli.main()
+"""
+"""The command, with a progress bar at once."""
+
+
+def at_terminal(*arguments: Any, printed: Path | None) -> str:
+    """What a command shows on a terminal; what it prints goes to ``printed``, or there as well."""
+    ours, theirs = pty.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the terminal is closed
+            while piece := os.read(ours, 1 << 16):
+                shown.append(piece)
+
+    with ExitStack() as stack:
+        out = theirs if printed is None else stack.enter_context(printed.open("wb"))
+        reader = threading.Thread(target=read)
+        reader.start()
+        words = [sys.executable, "-c", IMPATIENT, *map(str, arguments)]
+        environment = os.environ | {"TERM": "xterm"}
+        subprocess.run(words, stdin=theirs, stdout=out, stderr=theirs, env=environment, check=True)
+        os.close(theirs)
+        reader.join()
+        os.close(ours)
+    return b"".join(shown).decode()
+
+
+def test_a_long_file_shows_a_bar_beside_what_is_printed(plain: Path, tmp_path: Path) -> None:
+    requests, log, said = (tmp_path / name for name in ("r.jsonl", "log.jsonl", "said"))
+    requests.write_bytes(REQUEST * 60_000)
+    assert "deciding" in at_terminal("run", plain, requests, printed=log)
+    assert log.read_bytes().count(b"\n") == 60_000
+    assert "deciding" in at_terminal("run", plain, requests, "-o", said, printed=None)
+    assert said.read_bytes() == log.read_bytes()
+    assert "explaining" in at_terminal("explain", plain, log, "--line", 59_999, printed=said)
+    assert said.read_text().startswith("line 59999")
+
+
+def test_lines_on_a_terminal_are_not_mixed_with_a_bar(plain: Path, tmp_path: Path) -> None:
+    requests = tmp_path / "r.jsonl"
+    requests.write_bytes(REQUEST * 20_000)
+    shown = at_terminal("run", plain, requests, printed=None)
+    assert shown.count('"accepted"') == 20_000
+    assert "deciding" not in shown
 
 
 # Signals ------------------------------------------------------------------------------------

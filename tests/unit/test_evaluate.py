@@ -59,3 +59,16 @@ def test_interventions_fall_late_unless_spread(even: fs.InputModel) -> None:
     policy = fs.synthesize(fs.DemographicParity("0.1"), even, horizon=100)
     overruled = evaluate(policy).overruled.sum(axis=1)
     assert overruled[-10:].sum() / overruled.sum() == pytest.approx(0.74, abs=0.02)
+
+
+@pytest.mark.parametrize("names", ["ab", "abc"])
+def test_progress_rises_to_the_whole_and_changes_nothing(names: str) -> None:
+    inputs = fs.InputModel.agnostic(dict.fromkeys(names, 1 / len(names)))
+    policy = fs.synthesize(fs.DemographicParity("0.4"), inputs, horizon=9)
+    shares: list[float] = []
+    told = evaluate(policy, progress=shares.append)
+    assert len(shares) == 9
+    assert shares == sorted(set(shares))
+    assert shares[0] > 0
+    assert shares[-1] == 1.0
+    assert told.cost == evaluate(policy).cost == pytest.approx(policy.expected_cost)

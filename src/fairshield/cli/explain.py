@@ -15,7 +15,7 @@ from fairshield.cli.options import (
     policy_argument,
     unseen_option,
 )
-from fairshield.cli.output import print_json, printable
+from fairshield.cli.output import print_json, printable, reading_bar
 from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
@@ -111,8 +111,8 @@ def _from_log(
     only_overruled: bool,
 ) -> Iterator[Found]:
     windows, missing = Windows(policy, unseen=unseen), set(lines)
-    with reading.open(log, exported=True) as records, blamed_on(log):
-        for record in records:
+    with reading_bar("explaining", log, reading, printing=True) as source, blamed_on(log):
+        for record in reading.read(source, log, exported=True):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled

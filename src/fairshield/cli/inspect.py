@@ -14,6 +14,7 @@ from fairshield.cli.output import (
     print_facts,
     print_json,
     print_table,
+    progress_bar,
 )
 from fairshield.cli.synthesize import summary
 from fairshield.counts import in_words
@@ -162,7 +163,8 @@ def _by_tenth(policy: Policy) -> list[dict[str, Any]]:
     """Expected number of people overruled, by group, in each tenth of the window."""
     from fairshield.evaluate import evaluate
 
-    overruled = evaluate(policy).overruled
+    with progress_bar("evaluating") as progress:
+        overruled = evaluate(policy, progress=progress).overruled
     return [
         {"from": first + 1, "to": last, "overruled": overruled[first:last].sum(axis=0).tolist()}
         for first, last in tenths(policy.horizon)

@@ -24,6 +24,7 @@ from fairshield.cli.output import (
     print_facts,
     print_json,
     printable,
+    progress_bar,
     reading_bar,
 )
 from fairshield.cli.reading import reading_argument
@@ -203,7 +204,8 @@ def _saving(monitor: Monitor) -> Saving | None:
     contradicted = any(alarm.kind == "model" for alarm in monitor.alarms)
     if not contradicted or (monitor.horizon is None and monitor.shadow is None):
         return None
-    return monitor.saving()
+    with progress_bar("revising"):
+        return monitor.saving()
 
 
 def _print(report: MonitorReport, waiting: int, saving: Saving | None) -> None:

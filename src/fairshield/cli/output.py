@@ -137,11 +137,19 @@ def progress_bar(label: str) -> Iterator[Callable[..., None]]:
 
 @contextlib.contextmanager
 def reading_bar(
-    label: str, path: str | Path, reading: Reading, trace: Trace | None = None
+    label: str,
+    path: str | Path,
+    reading: Reading,
+    trace: Trace | None = None,
+    *,
+    printing: bool = False,
 ) -> Iterator[Iterator[str]]:
-    """The lines of a file or of standard input; a bar says how much of a file was read."""
+    """The lines of a file or of standard input; a bar says how much of a file was read.
+
+    With ``printing`` something is printed on the way: on a terminal that is the progress.
+    """
     is_file = str(path) != "-" and Path(path).is_file()
-    if not is_file or not sys.stderr.isatty():
+    if not is_file or not sys.stderr.isatty() or (printing and sys.stdout.isatty()):
         with open_lines(path, trace, reading.encoding) as lines:
             yield lines
         return
@@ -179,7 +187,10 @@ class _LateBar:
             if self._closed:
                 return
             columns = ("{task.description}", BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            # What is printed meanwhile goes where it was sent, not to the console of the bar.
+            self._bar = Progress(
+                *columns, console=Console(stderr=True), transient=True, redirect_stdout=False
+            )
             self._bar.add_task(self._label, total=1.0, completed=self._share)
             self._bar.start()
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import click
 
 from fairshield.cli.options import examples, policy_argument, unseen_option
+from fairshield.cli.output import reading_bar
 from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import (
     ANSWER_FIELDS,
@@ -29,7 +30,7 @@ from fairshield.cli.stream import (
 )
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
-from fairshield.lines import decoded, open_lines
+from fairshield.lines import decoded
 from fairshield.periodic import load_policy
 from fairshield.reading import Reading
 from fairshield.records import Format, Record
@@ -86,7 +87,7 @@ def run(
     chosen = reading.format_of(named)
     earlier = _earlier(resume, output, chosen)
     with (
-        open_lines(file, encoding=reading.encoding) as source,
+        reading_bar("deciding", file, reading, printing=output is None) as source,
         _destination(output, earlier) as target,
     ):
         lines, write = Lines(source), _Writer(chosen, target, earlier)
