@@ -187,10 +187,7 @@ class _LateBar:
             if self._closed:
                 return
             columns = ("{task.description}", BarColumn(), TimeElapsedColumn())
-            # What is printed meanwhile goes where it was sent, not to the console of the bar.
-            self._bar = Progress(
-                *columns, console=Console(stderr=True), transient=True, redirect_stdout=False
-            )
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.add_task(self._label, total=1.0, completed=self._share)
             self._bar.start()
 

@@ -322,7 +322,7 @@ def _codes_from_notes(notes: Bits, size: Any, codes: Floats) -> None:
         codes[1, i] = np.float64(down) - np.float64(up)
 
 
-@_called
+@_inline
 def write_dense(
     record: Record, row: int, codes: Floats, skip: Any, v: Floats, at: Any, n: Any
 ) -> None:
