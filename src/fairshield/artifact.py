@@ -73,11 +73,19 @@ def read_artifact(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]
         header = file.read(length)
         # Mapped while open: another process may put a new file in its place meanwhile.
         try:
-            data = json.loads(header)
+            data = json.loads(header, object_pairs_hook=_each_once)
             entries = data.pop("arrays")
             return data, {e["name"]: _map_array(file, _PREFIX + length, e) for e in entries}
         except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(f"{source}: its header is not understood ({error!r})") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys differ: of two with one name, readers disagree which counts."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("a key stands twice")
+    return data
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:

@@ -102,7 +102,20 @@ def test_hard_windows_alone_show_nothing(command: Any, tmp_path: Path) -> None:
     parity = fs.DemographicParity("0.1")
     fs.synthesize(parity, EVEN, horizon=1000, start=start, method="long").save(path)
     # As everybody has been seen it comes to the same, which no theorem says.
-    found = command("verify", path, *PARITY, "0.1", "--undefined", "rate-0")
+    said = ("--start", "a=10:5,b=10:5")
+    found = command("verify", path, *PARITY, "0.1", *said, "--undefined", "rate-0")
     assert found.exit_code == 3
     assert "nothing is shown about all other windows" in found.stdout
-    assert command("verify", path, *PARITY, "0.1").exit_code == 0
+    assert command("verify", path, *PARITY, "0.1", *said).exit_code == 0
+
+
+def test_counters_that_nobody_decided_are_not_taken_as_given(command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "padded.shield"
+    many = ("--start", "a=100:50,b=100:50")
+    made = command("synthesize", *PARITY, "0.2", *WINDOW, *many, "-o", path)
+    assert "can never bind" in made.stderr
+    assert command("verify", path).exit_code == 3
+    refused = command("verify", path, *PARITY, "0.2")
+    assert refused.exit_code == 2
+    assert "--start" in refused.stderr
+    assert command("verify", path, *PARITY, "0.2", *many).exit_code == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from pathlib import Path
@@ -117,3 +118,14 @@ def test_the_prefix_is_what_is_documented(content: bytes) -> None:
     assert header["property"]["kind"] == "demographic-parity"
     assert header["library"] == fs.__version__
     assert all(entry["offset"] % 64 == 0 for entry in header["arrays"])
+
+
+def test_a_key_that_stands_twice_is_refused(path: Path, content: bytes) -> None:
+    length = header_length(content)
+    header = content[PREFIX : PREFIX + length].rstrip()
+    twice = header[:-1] + b', "horizon": 7}'
+    padded = twice + b" " * (-(len(twice) + PREFIX) % 64)
+    body = padded + content[PREFIX + length :]
+    head = content[:12] + struct.pack("<I", len(padded))
+    digest = hashlib.sha256(head + body).digest()
+    assert "a key stands twice" in refused(path, head + digest + body)

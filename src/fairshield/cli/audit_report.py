@@ -6,7 +6,7 @@ import click
 
 from fairshield.cli.audit_log import Found
 from fairshield.cli.output import number_of, positions, print_facts, print_table, printable
-from fairshield.counts import Counts, Group
+from fairshield.counts import Counts, Group, in_words
 from fairshield.plots import sparkline, tenths
 from fairshield.runtime.report import AuditReport, Window
 from fairshield.spec import Finding, tally
@@ -28,6 +28,7 @@ def print_report(found: Found) -> None:
             ("verdict", _verdict(report, noun, len(complete))),
             *_another_property(found),
             (f"{noun}s", _windows(report, len(complete))),
+            *_start(found),
             ("decisions", f"{report.decisions:,}"),
             ("overruled", _overruled(report)),
             ("cost paid", _cost_paid(report)),
@@ -104,6 +105,19 @@ def _another_property(found: Found) -> list[tuple[str, str]]:
     if policy is None or policy.prop == found.prop:
         return []
     return [("checked", f"{found.prop}, instead of the policy's own {policy.prop}")]
+
+
+def _start(found: Found) -> list[tuple[str, str]]:
+    """Counters that no decision of the log made."""
+    start = found.start or (None if found.policy is None else found.policy.start)
+    if start is None or not any(count.seen for count in start.values()):
+        return []
+    return [
+        (
+            "counted before",
+            in_words(f"{c.accepted:,} of {c.seen:,} in {g}" for g, c in start.items()),
+        )
+    ]
 
 
 def _windows(report: AuditReport, complete: int) -> str:

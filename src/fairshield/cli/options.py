@@ -185,7 +185,8 @@ property_options = combined(
     click.option(
         "--two-sided/--one-sided",
         default=None,
-        help="Either ratio of rates, or first group to second (disparate-impact).",
+        help="Either ratio of rates at least the bound, or the first group's rate at most bound "
+        "times the second's; 0.8 is then not the four-fifths rule (disparate-impact).",
     ),
     click.option(
         "--min-support",

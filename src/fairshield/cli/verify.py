@@ -20,6 +20,7 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import INCONCLUSIVE, print_json, printable, progress_bar
+from fairshield.counts import Counts
 from fairshield.errors import ArtifactError, InvalidValueError
 from fairshield.periodic import Guarantee, PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
@@ -77,7 +78,8 @@ def verify(
     comes with a shortest log that leads to it, as JSON lines, which audit reproduces.
 
     A file can name any property, window and start: what it names is printed, and options say what
-    it must be. A property given so must hold besides the policy's own.
+    it must be. A property given so must hold besides the policy's own, from nobody seen unless
+    --start says otherwise.
 
     A long policy has too many states. Windows made to be hard are tried, and that all others end
     fair is a theorem. A periodic policy is explored period by period: exact ones to their end;
@@ -121,7 +123,11 @@ def _check_window(policy: Policy | PeriodicPolicy, asked: dict[str, Any]) -> Non
         window["period"] = policy.period
     else:
         window |= {"horizon": policy.horizon, "checkpoints": policy.due[:-1]}
-    said = asked | {"start": parse_start(asked, policy.groups), "checkpoints": points}
+    start = parse_start(asked, policy.groups)
+    if start is None and asked:
+        # Counters that nobody decided can outweigh all decisions, so they are not taken as given.
+        start = Counts.zero(policy.groups)
+    said = asked | {"start": start, "checkpoints": points}
     for key, of_policy in (window | {"start": policy.start}).items():
         agreed(key, said.get(key), of_policy, instead="ask for another policy")
 

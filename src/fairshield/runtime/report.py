@@ -211,9 +211,13 @@ class AuditReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able data; counters are lists, because JSON has no integer keys."""
+        """JSON-able data; ``holds`` is ``None`` where nothing bound or the outcomes cannot tell.
+
+        Counters are lists, because JSON has no integer keys.
+        """
+        concluded = not self.holds or (self.verdict == "fair" and self.doubt is None)
         return {
-            "holds": self.holds,
+            "holds": self.holds if concluded else None,
             "verdict": self.verdict,
             "doubt": self.doubt,
             "checked": self.checked,
