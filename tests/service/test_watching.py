@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
-from engines import Artifacts, ask, many, opened, stream
+from engines import Artifacts, ask, check_log, many, one, opened, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,3 +153,28 @@ async def test_alarms_survive_restarts_and_the_loss_of_what_was_stored(
         async with opened(path, artifacts) as engine:
             assert (await engine.query("window", describe)).alarms == first
     db.close()
+
+
+@pytest.mark.parametrize("policy", ["window", "long", "perpetual"])
+@pytest.mark.parametrize("every", [5, 25])
+async def test_a_stream_is_loaded_wherever_its_monitor_was_stored(
+    address: str,
+    artifacts: Artifacts,
+    monkeypatch: pytest.MonkeyPatch,
+    policy: str,
+    every: int,
+) -> None:
+    # Windows are shorter than that and longer: the monitor is behind their last end, and beyond.
+    monkeypatch.setattr("fairshield.service.watching._EVERY", every)
+    rng = random.Random(7)
+    people = [(rng.choice("ab"), rng.random() < 0.5) for _ in range(60)]
+    async with opened(address, artifacts, stream(artifacts, policy)) as engine:
+        for size in (1, 4, 8, 17, 30):
+            batch, people = people[:size], people[size:]
+            await ask(engine, policy, many(*batch))
+            await check_log(engine, policy)
+        alarms = (await engine.query(policy, describe)).alarms
+    async with opened(address, artifacts) as engine:
+        assert (await engine.query(policy, describe)).alarms == alarms
+        await ask(engine, policy, one())
+        await check_log(engine, policy)

@@ -86,8 +86,10 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
 def _entries(
     number: int, connection: Connection, after: int, until: int = 1 << 62
 ) -> Iterator[Row]:
-    """Entries in order, a page at a time."""
-    while rows := connection.entries(number, after=after, limit=min(_PAGE, until - after)):
+    """Entries in order, a page at a time; none if ``after`` lies beyond ``until``."""
+    while after < until and (
+        rows := connection.entries(number, after=after, limit=min(_PAGE, until - after))
+    ):
         yield from rows
         after = rows[-1].seq
 
