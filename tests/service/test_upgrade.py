@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from engines import Artifacts, ask, many, opened, stream
 from faults_kit import Load, audited, check_log, prepare, send
 
 from fairshield.service.engine import Engine
@@ -25,7 +26,7 @@ NEW_IN_TALLIES = ("whole", "window_verdict", "window_unshielded")
 def downgrade(path: Path) -> None:
     """Make of a database what the release with the first version of the schema would have left."""
     db = apsw.Connection(str(path))
-    for stream, window, snapshot in list(
+    for number, window, snapshot in list(
         db.execute("SELECT stream, window, snapshot FROM windows")
     ):
         data = json.loads(snapshot)
@@ -34,7 +35,7 @@ def downgrade(path: Path) -> None:
         db.execute(
             "UPDATE windows SET snapshot = ?, fair = fair OR verdict = 'exempt' "
             "WHERE stream = ? AND window = ?",
-            (json.dumps(data), stream, window),
+            (json.dumps(data), number, window),
         )
     for name in NEW:
         db.execute(f"ALTER TABLE windows DROP COLUMN {name}")
@@ -103,6 +104,28 @@ def test_ends_of_windows_are_told_as_if_it_had_been_served_by_this_version(
     asyncio.run(serve(SqliteDatabase(path), load, 0))
     assert ends(path) == right
     assert audited(str(path)).all_findings == ()
+
+
+@pytest.mark.parametrize("policy", ["window", "perpetual"])
+@pytest.mark.parametrize("before", [3, 12, 13, 30])
+@pytest.mark.parametrize("after", [0, 1, 24])
+async def test_ends_are_told_wherever_the_upgrade_finds_a_stream(
+    tmp_path: Path, artifacts: Artifacts, policy: str, before: int, after: int
+) -> None:
+    people, found = [("ab"[i % 2], i % 3 == 0) for i in range(before + after)], []
+    for name, upgraded in (("old", True), ("new", False)):
+        path = tmp_path / f"{name}.db"
+        async with opened(str(path), artifacts, stream(artifacts, policy)) as engine:
+            await ask(engine, policy, many(*people[:before]))
+        if upgraded:
+            downgrade(path)
+        for batch in (people[before:], []):  # and once more, to load what was stored meanwhile
+            async with opened(str(path), artifacts) as engine:
+                if batch:
+                    await ask(engine, policy, many(*batch))
+                await engine.query(policy, lambda live: live.seq)
+        found.append(ends(path))
+    assert found[0] == found[1]
 
 
 def migrated(path: Path) -> list[Migration]:

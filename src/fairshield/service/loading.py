@@ -67,11 +67,12 @@ def load_stream(name: str, connection: Connection, shelf: Shelf) -> LiveStream:
             f"the policy of stream {name!r} is not what it was: {error}"
         ) from error
     ended = connection.last_window(number)
+    # An earlier version did not count all that is counted now.
+    older = ended is not None and ended.verdict is None
     if ended is not None and _still_shown(ended, policy, connection):
         ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)
-    older = snapshot is not None and snapshot.tally.whole is None
-    if older:  # of an earlier version, which did not count all that is counted now
+    if older:
         snapshot = None
     until = 0 if snapshot is None else snapshot.seq
     watcher = _watcher(number, policy, connection, until)
