@@ -16,6 +16,7 @@ import fairshield as fs
 from fairshield.artifact import digest_of
 from fairshield.cli.app import app
 from fairshield.service.engine import Engine
+from fairshield.service.entries import Created
 from fairshield.service.live import LiveStream
 from fairshield.service.reports import describe, report_of
 from fairshield.service.store import SqliteDatabase
@@ -173,6 +174,26 @@ def test_a_policy_that_can_never_bind_is_said_to(filled: tuple[Path, dict[str, A
     assert [end.verdict for end in ends] == ["exempt"]
     assert "It can never bind" in report.words
     assert "1 of 1 windows were exempt" in report.words
+
+
+SUPPORTS = (0, 3, 20)
+DECIDERS = {
+    "window": lambda prop: fs.synthesize(prop, INPUTS, horizon=6),
+    "static": lambda prop: fs.StaticFairShield(prop, INPUTS, period=6).policy,
+    "dynamic": lambda prop: fs.DynamicShield(prop, INPUTS, period=6).policy,
+    "exact": lambda prop: fs.ExactPeriodicShield(prop, INPUTS, period=6, periods=2).policy,
+}
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("kind", DECIDERS)
+def test_whether_a_stream_can_bind_is_what_its_policy_says(kind: str, support: int) -> None:
+    for bound in ("0.3", 1):
+        policy = DECIDERS[kind](fs.DemographicParity(bound, min_support=support))
+        created = Created(stream="s", seq=0, at="2026", policy="0" * 64)
+        live = LiveStream(1, created, policy)
+        assert live.can_bind == policy.can_bind
+        assert (live.status == "vacuous") == (not policy.can_bind)
 
 
 def test_periods_are_exempt_while_a_group_has_nobody(

@@ -45,7 +45,7 @@ from fairshield.service.messages import (
 )
 from fairshield.service.problems import Refusal
 from fairshield.service.snapshots import Snapshot, WindowRow
-from fairshield.service.tallies import Tally, can_ever_bind
+from fairshield.service.tallies import Tally
 from fairshield.service.watching import Watcher
 from fairshield.stream import AnyPolicy as AnyPolicy
 
@@ -541,7 +541,7 @@ class LiveStream:
     @cached_property
     def can_bind(self) -> bool:
         """Whether the property can ever bind; if not, what is guaranteed means nothing."""
-        return can_ever_bind(self.policy)
+        return self.policy.can_bind
 
     @property
     def status(self) -> Status:

@@ -39,7 +39,6 @@ from fairshield.service.problems import KINDS, Refusal
 from fairshield.service.reports import describe, report_of
 from fairshield.service.snapshots import WindowRow
 from fairshield.service.store import Connection, PolicyRow
-from fairshield.service.tallies import can_ever_bind
 
 COOKIE = "fairshield_key"
 _HTML = b"text/html; charset=utf-8"
@@ -298,7 +297,7 @@ async def policy_page(call: Call) -> Reply:
     streams = [one for one in await described(call.service, names) if one.policy == row.digest]
     return _render(
         call, "policy.html.j2", policy=row, streams=streams,
-        can_bind=None if policy is None else can_ever_bind(policy),
+        can_bind=None if policy is None else policy.can_bind,
     )  # fmt: skip
 
 

@@ -7,10 +7,8 @@ import math
 import msgspec
 
 from fairshield.counts import Counts
-from fairshield.policy import Policy
 from fairshield.runtime.report import plain_number
-from fairshield.spec import Property, Verdict, can_bind, worst
-from fairshield.stream import AnyPolicy
+from fairshield.spec import Property, Verdict, worst
 
 
 def overall(*verdicts: Verdict) -> Verdict:
@@ -20,16 +18,6 @@ def overall(*verdicts: Verdict) -> Verdict:
     ('fair', 'unfair', 'exempt')
     """
     return worst(verdicts) or "exempt"
-
-
-def can_ever_bind(policy: AnyPolicy) -> bool:
-    """Whether a policy's property can bind when it is due; if not, its guarantee means nothing."""
-    if isinstance(policy, Policy):
-        return can_bind(policy.prop, policy.start, policy.due)
-    # In periods counters go on: what can bind at all does once both groups have support.
-    enough = 1 + 4 * (policy.prop.min_support + 1) // policy.period
-    last = enough if policy.last is None else min(enough, policy.last)
-    return can_bind(policy.prop, policy.start, [policy.period, last * policy.period])
 
 
 class Whole(msgspec.Struct):
