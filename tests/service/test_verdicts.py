@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from engines import Artifacts, ask, check_log, many, one, opened, overrule, stream
+from engines import Artifacts, ask, check_log, log, many, one, opened, overrule, stream
 from faults_kit import audited
 
 import fairshield as fs
 from fairshield.artifact import digest_of
 from fairshield.cli.app import app
+from fairshield.service.commands import Close
 from fairshield.service.engine import Engine
 from fairshield.service.entries import Created
 from fairshield.service.live import LiveStream
@@ -110,6 +111,73 @@ def test_a_checkpoint_is_judged_when_the_next_decision_comes(
     assert [row.verdict for row in ends] == [end]
     assert not any("after 4 decisions" in text for text in found.findings)
     assert not any("as replayed" in text for text in found.findings)
+
+
+async def close_at_a_checkpoint(path: Path, made: Artifacts, overruled: tuple[int, ...]) -> Any:
+    async with opened(str(path), made, stream(made, "checkpoint", human=True)) as engine:
+        for person in ("a", True), ("a", True), ("b", True), ("b", True):
+            await ask(engine, "checkpoint", one(*person))
+        for n in overruled:
+            await ask(engine, "checkpoint", overrule(n, False))
+        await ask(engine, "checkpoint", Close())
+        await check_log(engine, "checkpoint")
+        return await engine.query("checkpoint", describe)
+
+
+@pytest.mark.parametrize(
+    ("overruled", "status", "verdict"),
+    [((3, 4), "violated", "unfair"), ((), "finished", "fair")],
+)
+def test_a_stream_that_is_closed_at_a_checkpoint_is_judged_there(
+    tmp_path: Path, made: Artifacts, overruled: tuple[int, ...], status: str, verdict: str
+) -> None:
+    seen = asyncio.run(close_at_a_checkpoint(tmp_path / "s.db", made, overruled))
+    found = audited(str(tmp_path / "s.db")).streams[0]
+    assert seen.status == status
+    assert (found.verdict, found.unfinished, found.windows) == (verdict, verdict, 0)
+    assert found.holds == (verdict != "unfair")
+
+
+async def export(path: Path, made: Artifacts, groups: str) -> None:
+    """A database, and beside it the log of its stream as a file."""
+    async with opened(str(path), made, stream(made, "checkpoint")) as engine:
+        await decide(engine, "checkpoint", groups, ("++--" * len(groups))[: len(groups)])
+        lines = [json.dumps(entry) + "\n" for entry in await log(engine, "checkpoint")]
+    path.with_suffix(".jsonl").write_text("".join(lines))
+
+
+@pytest.mark.parametrize("groups", ["ababababab", "aaaabbbbab", "aaaaaaaaaa"])
+@pytest.mark.parametrize("decisions", [3, 4, 5, 8, 9])
+def test_a_file_and_a_database_are_judged_alike(
+    tmp_path: Path, made: Artifacts, groups: str, decisions: int
+) -> None:
+    path = tmp_path / "s.db"
+    asyncio.run(export(path, made, groups[:decisions]))
+    policy = str(made.folder / "checkpoint.shield")
+    told = [
+        CliRunner().invoke(app, ["audit", "--json", *of])
+        for of in (["--db", str(path)], [str(path.with_suffix(".jsonl")), "--policy", policy])
+    ]
+    assert told[0].exit_code == told[1].exit_code, [result.output for result in told]
+    verdicts = [json.loads(result.output)["verdict"] for result in told]
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "code", "words"),
+    [
+        ("aba", 3, "every log replays, and no window has ended yet"),
+        ("ababa", 0, "the property held at every checkpoint so far; no window has ended yet"),
+        ("aaaaa", 3, "exempt: the property bound nothing at the checkpoints so far"),
+        ("aaaaaaaa" + "abab", 0, "at every checkpoint so far; no window that it bound has ended"),
+    ],
+)
+def test_checkpoints_of_an_unfinished_window_are_told(
+    tmp_path: Path, made: Artifacts, groups: str, code: int, words: str
+) -> None:
+    asyncio.run(export(tmp_path / "s.db", made, groups))
+    result = CliRunner().invoke(app, ["audit", "--db", str(tmp_path / "s.db")])
+    assert (result.exit_code, words in result.output) == (code, True), result.output
 
 
 # Exempt windows -----------------------------------------------------------------------------

@@ -128,12 +128,31 @@ def _verdict(found: Any) -> str:
         return "INCONCLUSIVE: the database has no streams"
     if any(stream.doubt for stream in streams):
         return "INCONCLUSIVE: every log replays, but not all outcomes can tell"
-    if found.verdict == "fair":
+    return _fair(streams) if found.verdict == "fair" else _exempt(streams)
+
+
+def _fair(streams: Any) -> str:
+    """What is said where the property bound, and always held."""
+    if any(stream.fair for stream in streams):
         exempt = any(stream.exempt for stream in streams)
         which = "that the property bound" if exempt else "that ended"
         return f"every log replays, and every window {which} was fair"
+    which = "window that it bound" if any(stream.windows for stream in streams) else "window"
+    return (
+        "every log replays, and the property held at every checkpoint so far; "
+        f"no {which} has ended yet"
+    )
+
+
+def _exempt(streams: Any) -> str:
+    """What is said where the property bound nothing."""
     if any(stream.windows for stream in streams):
         return "INCONCLUSIVE: every log replays; exempt: the property bound nothing in any window"
+    if any(stream.unfinished for stream in streams):
+        return (
+            "INCONCLUSIVE: every log replays; exempt: the property bound nothing at the "
+            "checkpoints so far"
+        )
     return "INCONCLUSIVE: every log replays, and no window has ended yet"
 
 

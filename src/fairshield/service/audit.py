@@ -58,8 +58,9 @@ class StreamAudit:
 
     ``findings`` are sentences; ``finished`` is false if the audit was stopped before the end.
     ``windows`` have ended: ``fair`` ones, ``unfair`` ones in which the property did not hold when
-    it was due, and ``exempt`` ones in which it bound nothing.  ``receipts`` that were kept are in
-    the log.  ``doubt`` says why the outcomes cannot tell how people were treated.
+    it was due, and ``exempt`` ones in which it bound nothing.  ``unfinished`` is the verdict of the
+    checkpoints that a window in progress has reached; ``None``: of none.  ``receipts`` that were
+    kept are in the log.  ``doubt`` says why the outcomes cannot tell how people were treated.
     """
 
     stream: str
@@ -74,6 +75,7 @@ class StreamAudit:
     finished: bool = True
     receipts: int = 0
     doubt: str | None = None
+    unfinished: Verdict | None = None
 
     @property
     def holds(self) -> bool:
@@ -82,8 +84,12 @@ class StreamAudit:
 
     @property
     def verdict(self) -> Verdict:
-        """Of all windows that ended: ``"exempt"`` if nothing bound any of them."""
-        return "unfair" if self.unfair else "fair" if self.fair else "exempt"
+        """Of all moments at which the property was due: ``"exempt"`` if it bound at none."""
+        counted: dict[Verdict, int] = {
+            "unfair": self.unfair, "fair": self.fair, "exempt": self.exempt
+        }  # fmt: skip
+        ended = [verdict for verdict, windows in counted.items() if windows]
+        return overall(*ended, *([] if self.unfinished is None else [self.unfinished]))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -107,7 +113,7 @@ class DatabaseAudit:
 
     @property
     def verdict(self) -> Verdict:
-        """Of all windows of all streams: ``"exempt"`` if nothing bound any of them."""
+        """Of all streams: ``"exempt"`` if nothing bound any of them."""
         return overall(*(stream.verdict for stream in self.streams))
 
     @property
@@ -442,6 +448,7 @@ class _Auditor:
             finished=finished,
             receipts=self._receipts,
             doubt=count.doubt if count else None,
+            unfinished=count.unfinished if count else None,
         )
 
 
@@ -471,7 +478,8 @@ class _Count:
         return None if relevant is None else self._outcomes.coverage(relevant=relevant).doubt
 
     def _begin(self) -> None:
-        self._decided, self._verdict = 0, overall()
+        self._decided = 0
+        self.unfinished: Verdict | None = None
         self._people: dict[int, list[Any]] = {}  # group and decision by number, in human streams
         if not self._goes_on or not self.windows:
             self._seen = {group: count.seen for group, count in self._start.items()}
@@ -524,12 +532,14 @@ class _Count:
             return None
         counts = Counts({group: (self._seen[group], self._accepted[group]) for group in self._seen})
         verdict, window, decided = self._prop.verdict(counts), self.windows, self._decided
-        self._verdict = overall(self._verdict, verdict)
+        judged = overall(self.unfinished or verdict, verdict)
         if decided == self._length:
             self.windows += 1
-            self.fair += self._verdict == "fair"
-            self.exempt += self._verdict == "exempt"
+            self.fair += judged == "fair"
+            self.exempt += judged == "exempt"
             self._begin()
+        else:
+            self.unfinished = judged
         if verdict != "unfair":
             return None
         promise = "it was guaranteed" if self._guaranteed else "it was not guaranteed any more"

@@ -304,8 +304,7 @@ class LiveStream:
     # Entries --------------------------------------------------------------------------------
 
     def _decided(self, group: Group, proposed: bool, cost: float, by: Author, size: int) -> Decided:
-        if self._checkpoints and self.shield.decided in self._checkpoints:
-            self._judge()  # until now a person might have changed it
+        self._judge_checkpoint()
         self._begin_window()
         decision = self.shield.decide(group, proposed=proposed, cost=cost)
         self.n += 1
@@ -353,6 +352,7 @@ class LiveStream:
         )  # fmt: skip
 
     def _closed(self, by: Author) -> Closed:
+        self._judge_checkpoint()
         self.closed = True
         return Closed(stream=self.name, seq=self.seq + 1, at=by.at, actor=by.actor)
 
@@ -419,6 +419,12 @@ class LiveStream:
             snapshot=msgspec.json.encode(self._snapshot()),
         )  # fmt: skip
         self.ended.append(row)
+
+    def _judge_checkpoint(self) -> None:
+        """Judge a checkpoint that has been reached: until now a person might have changed it."""
+        checkpoints, shield = self._checkpoints, self.shield
+        if checkpoints and shield.decided in checkpoints and shield.pending is None:
+            self._judge()
 
     def _judge(self) -> tuple[Counts, Counts]:
         """Note how the stream stands at a moment when the property is due; returns its counters."""
