@@ -15,13 +15,17 @@ from live_server import (
     files,
     live,
     populate,
+    program,
     raw,
     serving,
+    upload,
     wait_for,
 )
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+import fairshield as fs
+from fairshield.artifact import digest_of
 from fairshield.service.context import Histogram
 
 __all__ = ["files", "live"]
@@ -51,7 +55,8 @@ def test_names_and_kinds(live: LiveServer) -> None:
                 "windows_unfair", "windows_exempt", "commits", "entries", "store_failures",
                 "repeats")  # fmt: skip
     gauges = ("bias", "measured_bias", "bias_limit", "bias_unshielded", "remaining", "guaranteed",
-              "can_bind", "alarm", "queue", "loading", "ready", "audit_findings")  # fmt: skip
+              "can_bind", "alarm", "watched", "queue", "loading", "ready",
+              "audit_findings")  # fmt: skip
     histograms = ("decision_seconds", "commit_seconds", "commit_entries")
     expected = dict.fromkeys(counters, "counter") | dict.fromkeys(gauges, "gauge")
     expected |= dict.fromkeys(histograms, "histogram")
@@ -112,6 +117,58 @@ def test_exempt_windows_and_alarms_are_counted(live: LiveServer) -> None:
         raised = kind in {alarm["kind"] for alarm in alarms}
         assert value(found, "fairshield_alarm", stream="lonely", kind=kind) == raised
     assert [alarm["kind"] for alarm in alarms] == ["model"]
+
+
+BROKEN_MONITOR = """
+from fairshield.monitor import Monitor
+
+def fail(*_, **__):
+    raise ArithmeticError("too much")
+
+Monitor.observe_many = fail
+"""
+
+
+def test_a_stream_whose_monitor_failed_does_not_look_quiet(
+    files: dict[str, PolicyFile], tmp_path: Path
+) -> None:
+    with serving(tmp_path, program=BROKEN_MONITOR + program()) as server:
+        populate(server, files)
+        found = scraped(server)
+        with server.client() as client:
+            seen = client.get("/v1/streams/plain").json()
+            pages = [client.get(path).text for path in ("/", "/streams/plain")]
+    assert seen["unwatched"] == "the monitor failed at entry 5: ArithmeticError: too much"
+    assert (seen["alarms"], seen["status"]) == ([], "guaranteed")
+    assert value(found, "fairshield_watched", stream="plain") == 0
+    assert not [s for s in found["fairshield_alarm"].samples if s.labels["stream"] == "plain"]
+    assert "not watched" in pages[0]
+    assert "Not watched" in pages[1]
+    assert "the monitor failed at entry 5: ArithmeticError: too much" in pages[1]
+
+
+def test_a_stream_that_is_watched_says_so(live: LiveServer) -> None:
+    with live.client() as client:
+        assert client.get("/v1/streams/plain").json()["unwatched"] is None
+        pages = [client.get(path).text for path in ("/", "/streams/plain")]
+    assert value(scraped(live), "fairshield_watched", stream="plain") == 1
+    assert not any("not watched" in page.lower() for page in pages)
+
+
+def test_nothing_is_guaranteed_where_nothing_can_bind_or_come(
+    live: LiveServer, tmp_path: Path
+) -> None:
+    inputs = fs.InputModel.agnostic({"alpha": 0.5, "beta": 0.5})
+    vacuous = fs.synthesize(fs.DemographicParity("0.2", min_support=9), inputs, horizon=8)
+    vacuous.save(tmp_path / "v.shield")
+    file = PolicyFile((tmp_path / "v.shield").read_bytes(), digest_of(tmp_path / "v.shield"))
+    with live.client() as client:
+        assert upload(client, file)["status"] == "ready"
+        made = client.post("/v1/streams", json={"name": "vacuous", "policy": file.digest})
+        assert made.status_code == 201, made.text
+    told = {s.labels["stream"] for s in scraped(live)["fairshield_guaranteed"].samples}
+    assert "plain" in told
+    assert not told & {"vacuous", "closed"}
 
 
 @given(st.lists(st.floats(0, 10)), st.lists(st.floats(0, 10), min_size=1, unique=True))

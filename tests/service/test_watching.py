@@ -116,14 +116,20 @@ def test_what_is_not_its_own_is_refused() -> None:
         Watcher(1, POLICIES["plain"], stored=other.to_store())
 
 
-def test_a_monitor_that_fails_is_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_monitor_that_fails_is_in_nobodys_way_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise ArithmeticError
+        raise ArithmeticError("too much")
 
     watcher, log = Watcher(1, POLICIES["plain"]), list(entries("plain"))
+    assert watcher.unwatched is None
+    watcher.add(log[0], b"")
     monkeypatch.setattr(fs.Monitor, "observe_many", fail)
+    assert watcher.unwatched == "the monitor failed at entry 1: ArithmeticError: too much"
     assert told(watcher, log) == ()
     assert watcher.to_store() is None
+    assert watcher.unwatched == "the monitor failed at entry 1: ArithmeticError: too much"
 
 
 def test_a_stream_that_is_only_created_has_no_alarms() -> None:

@@ -285,7 +285,8 @@ class Stream(Message, frozen=True):
     or period; ``limit`` the largest bias that is fair.  ``labelled``: every decision must be
     followed by its outcome.  After ``checkpoints`` decisions of a window the property must hold,
     too, not only at the end.  ``can_bind``: whether the property can ever bind; if it cannot, the
-    ``status`` is ``"vacuous"``.  ``alarms`` are those of the monitor, in order.
+    ``status`` is ``"vacuous"``.  ``alarms`` are those of the monitor, in order, and
+    ``unwatched`` says why there will be no more of them, if the monitor has failed.
     """
 
     name: str
@@ -304,6 +305,7 @@ class Stream(Message, frozen=True):
     closed: bool
     can_bind: bool
     alarms: tuple[Alarm, ...]
+    unwatched: str | None
     state: State
 
 

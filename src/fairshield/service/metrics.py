@@ -34,8 +34,8 @@ _Reading = tuple[str, str, Callable[[Stream], float | None]]
 
 
 def _guaranteed(stream: Stream) -> float | None:
-    """Of a closed stream nothing is guaranteed, and nobody need be alarmed."""
-    return None if stream.closed else float(stream.state.guaranteed)
+    """Of a closed stream, and where nothing can bind, nothing is; and nobody need be alarmed."""
+    return None if stream.closed or not stream.can_bind else float(stream.state.guaranteed)
 
 
 class _Figures(Collector):
@@ -69,6 +69,7 @@ class _Figures(Collector):
                 lambda s: s.state.in_progress.measured_bias,
             ),
             ("can_bind", "0: the property can never bind", lambda s: float(s.can_bind)),
+            ("watched", "0: the monitor has failed", lambda s: float(s.unwatched is None)),
             ("bias_limit", "The largest bias that is fair", lambda s: s.limit),
             ("bias_unshielded", "What the proposals led to", lambda s: s.state.bias_unshielded),
             ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
@@ -95,7 +96,8 @@ class _Figures(Collector):
         for stream in self._streams:
             kinds = {alarm.kind for alarm in stream.alarms}
             for kind in get_args(AlarmKind):
-                raised.add_metric([stream.name, kind], float(kind in kinds))
+                if kind in kinds or stream.unwatched is None:
+                    raised.add_metric([stream.name, kind], float(kind in kinds))
         return raised
 
     def _of_service(self) -> Iterable[Metric]:

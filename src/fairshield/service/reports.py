@@ -135,6 +135,7 @@ def _describe(live: LiveStream) -> Stream:
         closed=live.closed,
         can_bind=live.can_bind,
         alarms=() if live.watcher is None else live.watcher.alarms,
+        unwatched=None if live.watcher is None else live.watcher.unwatched,
         state=state_of(live),
     )
 

@@ -7,6 +7,7 @@ log; that a replay need not begin at the first entry, where it stands is stored 
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import Any
 
 import msgspec
@@ -65,7 +66,7 @@ class Watcher:
         self.seq, self._hash = 0, b""
         self._pending: Decided | None = None
         self._waiting: list[_Seen] = []
-        self._failed = False
+        self._failure: str | None = None
         state = None
         if stored is not None:
             try:
@@ -113,18 +114,25 @@ class Watcher:
         self._look()
         return tuple(self._alarms)
 
+    @property
+    def unwatched(self) -> str | None:
+        """Why nobody watches any more; ``None``: the monitor has seen everything so far."""
+        self._look()
+        return self._failure
+
     def _look(self) -> None:
         """Observe everybody who waits: many at once, which is far cheaper than one by one."""
         waiting, self._waiting = self._waiting, []
-        if not waiting or self._failed:
+        if not waiting or self._failure is not None:
             return
         try:
             self._observe(waiting)
-        except Exception:  # decisions do not depend on it
+        except Exception as error:  # decisions do not depend on it
             logger.exception(
                 "the monitor of stream number %s failed: it is used no more", self.number
             )
-            self._failed = True
+            said = "".join(traceback.format_exception_only(error)).strip()
+            self._failure = f"the monitor failed at entry {self.seq}: {said}"
 
     def _observe(self, seen: list[_Seen]) -> None:
         before, state = self._monitor.decided, self._monitor.state
@@ -171,7 +179,7 @@ class Watcher:
     def to_store(self) -> MonitorRow | None:
         """Where it stands, if it is time to store that."""
         due = self._monitor.decided + len(self._waiting) >= self._stored_at + _EVERY
-        if not due or self._pending is not None or self._failed:
+        if not due or self._pending is not None or self._failure is not None:
             return None
         self._look()
         self._stored_at = self._monitor.decided
