@@ -138,6 +138,18 @@ def test_a_stream_that_is_closed_at_a_checkpoint_is_judged_there(
     assert found.holds == (verdict != "unfair")
 
 
+@pytest.mark.parametrize("name", ["few", "checkpoint", "periods"])
+async def test_nothing_is_guaranteed_of_a_stream_that_was_closed_before_it_began(
+    tmp_path: Path, made: Artifacts, name: str
+) -> None:
+    async with opened(str(tmp_path / "s.db"), made, stream(made, name)) as engine:
+        assert (await engine.query(name, report_of)).guaranteed
+        await ask(engine, name, Close())
+        report = await engine.query(name, report_of)
+        seen = await engine.query(name, describe)
+    assert (seen.status, report.guaranteed, seen.state.guaranteed) == ("finished", False, False)
+
+
 async def export(path: Path, made: Artifacts, groups: str) -> None:
     """A database, and beside it the log of its stream as a file."""
     async with opened(str(path), made, stream(made, "checkpoint")) as engine:

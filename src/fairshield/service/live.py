@@ -399,6 +399,12 @@ class LiveStream:
         if outcome == self.policy.prop.relevant_outcome:
             self.tally.proposed[self.index[decision.group]] += decision.proposed
 
+    def _judge_checkpoint(self) -> None:
+        """Judge a checkpoint that has been reached: until now a person might have changed it."""
+        checkpoints, shield = self._checkpoints, self.shield
+        if checkpoints and shield.decided in checkpoints and shield.pending is None:
+            self._judge()
+
     def _note_end(self, at: str) -> None:
         """Count the window, if the last entry ended it."""
         completed = self._completed()
@@ -419,12 +425,6 @@ class LiveStream:
             snapshot=msgspec.json.encode(self._snapshot()),
         )  # fmt: skip
         self.ended.append(row)
-
-    def _judge_checkpoint(self) -> None:
-        """Judge a checkpoint that has been reached: until now a person might have changed it."""
-        checkpoints, shield = self._checkpoints, self.shield
-        if checkpoints and shield.decided in checkpoints and shield.pending is None:
-            self._judge()
 
     def _judge(self) -> tuple[Counts, Counts]:
         """Note how the stream stands at a moment when the property is due; returns its counters."""
@@ -511,10 +511,10 @@ class LiveStream:
     def guaranteed(self) -> bool:
         """Whether the window or period in progress is certain to end fair.
 
-        Of a closed stream: whether the property holds, as nothing more will come.
+        Of a closed stream: whether the property binds and holds, as nothing more will come.
         """
         if self.closed:
-            return self.policy.prop.holds(self.shield.counts)
+            return self.policy.prop.verdict(self.shield.counts) == "fair"
         if isinstance(self.shield, PeriodicShield):
             return self.shield.guarantee.guaranteed
         return self.shield.guaranteed
