@@ -8,19 +8,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount, is_whole
+from fairshield.counts import Counts, Group, GroupCount, is_whole
 from fairshield.errors import FairshieldError, InvalidValueError, called, check_kind, shown
-from fairshield.spec.finding import Finding, Measured, Verdict, why_exempt
+from fairshield.spec.finding import Finding, Measured, Verdict, order_of, why_exempt
 
 Undefined = Literal["bias-0", "rate-0"]
 Count = GroupCount[Any]
 """Counters of one group: Python integers, or integer arrays that broadcast."""
+
+
+class _Judged(NamedTuple):
+    """A pair of groups, and what is said of it; the bias is that of whatever support."""
+
+    pair: tuple[Group, Group]
+    a: Count
+    b: Count
+    verdict: Verdict
+    bias: float
+
+    def order(self) -> tuple[int, float]:
+        return order_of(self.verdict, self.bias)
 
 
 @dataclass(frozen=True)
@@ -168,11 +182,11 @@ class Property(ABC):
         >>> print(DisparateImpact("0.8").finding(Counts({"a": (90, 61), "b": (90, 17)})))
         impact ratio 0.2787 of b to a where at least 0.8 is asked
         """
-        return min(self._all_findings(counts), key=Finding.order)
+        return self._finding(min(self._judged(counts), key=_Judged.order))
 
     def findings(self, counts: Counts) -> list[Finding]:
         """:meth:`finding` of every pair: those that fail, those that bind, others; widest first."""
-        return sorted(self._all_findings(counts), key=Finding.order)
+        return list(map(self._finding, sorted(self._judged(counts), key=_Judged.order)))
 
     def fair_interval(
         self, n_a: Any, n_b: Any, *, accepted: Any, along: Any
@@ -206,7 +220,7 @@ class Property(ABC):
 
     def binds_array(self, *groups: Count) -> NDArray[np.bool_]:
         """:meth:`binds` for arrays of counters."""
-        pairs = [np.asarray(self._pair_binds(a, b), bool) for a, b in self._pairs(groups)]
+        pairs = [self._pair_binds_array(a, b) for a, b in self._pairs(groups)]
         some: NDArray[np.bool_] = np.any(np.broadcast_arrays(*pairs), axis=0)
         return some
 
@@ -228,30 +242,38 @@ class Property(ABC):
             raise InvalidValueError(f"{self} compares two groups, got {n_groups}: {self.only_two}")
 
     def _pair_binds(self, a: Count, b: Count) -> Any:
-        n_a, n_b = self._exact_arrays(a.seen, b.seen)
-        supported = (n_a >= self.min_support) & (n_b >= self.min_support)
-        return supported & np.asarray(self.can_fail(n_a, n_b), bool)
+        supported = (a.seen >= self.min_support) & (b.seen >= self.min_support)
+        return supported & self.can_fail(a.seen, b.seen)
 
-    def _all_findings(self, counts: Counts) -> Iterator[Finding]:
+    def _pair_binds_array(self, a: Count, b: Count) -> NDArray[np.bool_]:
+        a, b = (GroupCount(n, 0) for n in self._exact_arrays(a.seen, b.seen))
+        return np.asarray(self._pair_binds(a, b), bool)
+
+    def _judged(self, counts: Counts) -> Iterator[_Judged]:
+        """Every pair and what is said of it, which costs less than its finding."""
         self.check_groups(len(counts))
         asked = self._whatever_support()
         for (first, a), (second, b) in combinations(counts.items(), 2):
-            measure, value, asks, limit, turned, whose = self.measured(a, b)
-            verdict, why = self._pair_verdict(a, b), ""
-            if verdict == "exempt":
-                rate_0 = self.undefined == "rate-0"
-                why = why_exempt({first: a, second: b}, self.min_support, rate_0=rate_0)
-            yield Finding(
-                pair=(second, first) if turned else (first, second),
-                measure=measure,
-                value=None if math.isnan(value) else value,
-                asked=asks,
-                limit=limit,
-                bias=float(asked.bias(a, b)),
-                verdict=verdict,
-                why=why,
-                whose=whose,
-            )
+            yield _Judged((first, second), a, b, self._pair_verdict(a, b), float(asked.bias(a, b)))
+
+    def _finding(self, judged: _Judged) -> Finding:
+        (first, second), a, b, verdict, bias = judged
+        measure, value, asks, limit, turned, whose = self.measured(a, b)
+        why = ""
+        if verdict == "exempt":
+            rate_0 = self.undefined == "rate-0"
+            why = why_exempt({first: a, second: b}, self.min_support, rate_0=rate_0)
+        return Finding(
+            pair=(second, first) if turned else (first, second),
+            measure=measure,
+            value=None if math.isnan(value) else value,
+            asked=asks,
+            limit=limit,
+            bias=bias,
+            verdict=verdict,
+            why=why,
+            whose=whose,
+        )
 
     def _pair_verdict(self, a: Count, b: Count) -> Verdict:
         if not self._decide(a, b):
@@ -269,8 +291,10 @@ class Property(ABC):
 
     def _whatever_support(self) -> Property:
         """The same property, binding from the first person on."""
-        if not self.min_support:
-            return self
+        return self if not self.min_support else self._from_the_first
+
+    @cached_property
+    def _from_the_first(self) -> Property:
         same = copy.copy(self)
         object.__setattr__(same, "min_support", 0)
         return same

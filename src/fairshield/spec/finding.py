@@ -33,6 +33,15 @@ def tally(verdicts: Collection[Verdict]) -> str:
     return ", ".join(f"{found.count(kind):,} {kind}" for kind in _VERDICTS if kind in found)
 
 
+def order_of(verdict: Verdict, bias: float) -> tuple[int, float]:
+    """What pairs of groups are sorted by: those that fail, those that bind, others; widest first.
+
+    >>> min([("fair", 0.1), ("exempt", 0.4), ("fair", 0.2)], key=lambda pair: order_of(*pair))
+    ('fair', 0.2)
+    """
+    return _VERDICTS.index(verdict), -bias
+
+
 class Measured(NamedTuple):
     """What a property reads off a pair's counters.
 
@@ -91,7 +100,7 @@ class Finding:
 
         Those of several windows are comparable as well.
         """
-        return _VERDICTS.index(self.verdict), -self.bias
+        return order_of(self.verdict, self.bias)
 
     @property
     def who(self) -> str:
@@ -103,12 +112,13 @@ class Finding:
         """The value for people to read, with as many digits as show that it is not fair."""
         if self.value is None or math.isinf(self.value):
             return "unknown" if self.value is None else "infinite"
-        texts = [f"{self.value:.{digits}g}" for digits in (4, 6, 9, 12, 17)]
-        if self.verdict != "unfair":
-            return texts[0]
-        over = self.value > self.limit
-        apart = (t for t in texts if float(t) != self.limit and (float(t) > self.limit) == over)
-        return next(apart, texts[-1])
+        over, text = self.value > self.limit, ""
+        for digits in (4, 6, 9, 12, 17):
+            text = f"{self.value:.{digits}g}"
+            read = float(text)
+            if self.verdict != "unfair" or (read != self.limit and (read > self.limit) == over):
+                break
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; a number is ``None`` also where it is infinite."""

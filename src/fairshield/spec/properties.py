@@ -45,6 +45,11 @@ class _Bounded(LinearProperty):
     def words(self) -> str:
         return f"{super().words()} ≤ {self.bound}"
 
+    def _have_rates(self, a: Count, b: Count) -> Any:
+        """Whether both groups have support, and rates."""
+        least = max(self.min_support, 0 if self.undefined == "rate-0" else 1)
+        return (a.seen >= least) & (b.seen >= least)
+
 
 @dataclass(frozen=True, init=False)
 class DifferenceOfRates(_Bounded):
@@ -58,18 +63,12 @@ class DifferenceOfRates(_Bounded):
         return (in_a, -in_b, slack), (-in_a, in_b, slack)
 
     def bias(self, a: Count, b: Count) -> Any:
-        binds = self._binds(a, b)
-        return np.where(binds, abs(_rate(a) - _rate(b)), 0.0)
+        return _where(self._have_rates(a, b), abs(_rate(a) - _rate(b)))
 
     def measured(self, a: Count, b: Count) -> Measured:
         rate_a, rate_b = self._known_rate(a), self._known_rate(b)
         gap, asked = abs(rate_a - rate_b), f"at most {decimal(self.bound)}"
         return Measured("gap", gap, asked, self.limit, turned=rate_a > rate_b)
-
-    def _binds(self, a: Count, b: Count) -> Any:
-        unseen = 0 if self.undefined == "rate-0" else 1
-        least = max(self.min_support, unseen)
-        return (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
 
 
 @dataclass(frozen=True, init=False)
@@ -108,10 +107,10 @@ class ShareParity(_Bounded, kind="share-parity"):
         return (q - p, -(q + p), 0), (-(q + p), q - p, 0)
 
     def bias(self, a: Count, b: Count) -> Any:
-        team = np.asarray(a.accepted) + b.accepted
-        support = np.minimum(a.seen, b.seen) >= self.min_support
-        gap = abs(np.asarray(a.accepted, dtype=float) - b.accepted) / np.maximum(team, 1)
-        return np.where(support, gap, 0.0)
+        # A float first: a difference of unsigned integers would wrap.
+        gap, team = abs(1.0 * a.accepted - b.accepted), a.accepted + b.accepted
+        support = (a.seen >= self.min_support) & (b.seen >= self.min_support)
+        return _where(support, _share(gap, team))
 
     def measured(self, a: Count, b: Count) -> Measured:
         gap = super().measured(a, b).value
@@ -160,16 +159,14 @@ class DisparateImpact(_Bounded, kind="disparate-impact"):
         return ((n_b * q, -n_a * p, 0),)
 
     def bias(self, a: Count, b: Count) -> Any:
-        rate_a, rate_b = _rate(a), _rate(b)
+        rate_a, rate_b = np.asarray(_rate(a)), np.asarray(_rate(b))  # to divide by 0
         low, high = np.minimum(rate_a, rate_b), np.maximum(rate_a, rate_b)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.two_sided:
                 bias = np.where(high > 0, 1.0 - low / high, 0.0)
             else:
                 bias = np.where(rate_a > 0, rate_a / rate_b, 0.0)
-        least = max(self.min_support, 0 if self.undefined == "rate-0" else 1)
-        binds = (np.asarray(a.seen) >= least) & (np.asarray(b.seen) >= least)
-        return np.where(binds, bias, 0.0)
+        return _where(self._have_rates(a, b), bias)
 
     def measured(self, a: Count, b: Count) -> Measured:
         rate_a, rate_b = self._known_rate(a), self._known_rate(b)
@@ -307,4 +304,18 @@ class NoRequirement(LinearProperty, kind="none"):
 
 
 def _rate(g: Count) -> Any:
-    return np.asarray(g.accepted, dtype=float) / np.maximum(g.seen, 1)
+    return _share(g.accepted, g.seen)
+
+
+def _share(part: Any, whole: Any) -> Any:
+    """How much of the whole, 0 of nobody; of single numbers without numpy, which takes longer."""
+    if isinstance(whole, int) and isinstance(part, int | float):
+        return part / max(whole, 1)
+    return np.asarray(part, dtype=float) / np.maximum(whole, 1)
+
+
+def _where(condition: Any, bias: Any) -> Any:
+    """``bias`` where the condition holds, and 0 elsewhere."""
+    if isinstance(condition, bool) and isinstance(bias, float):
+        return bias if condition else 0.0
+    return np.where(condition, bias, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational, Real
 
 from fairshield.errors import InvalidValueError
@@ -48,6 +49,7 @@ def _fraction(text: str) -> Fraction:
     return Fraction(number)
 
 
+@lru_cache(maxsize=128)  # every finding says what is asked
 def decimal(value: Fraction) -> str:
     """A rational as a decimal where it is a short one, else as a fraction.
 
