@@ -6,6 +6,7 @@ import json
 import random
 import re
 import warnings
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import fairshield as fs
+from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual
 
 EXEMPT = ("--property", "demographic-parity", "--bound", "0.1", "--min-support", "60")
 IMPACT = ("--property", "disparate-impact", "--bound", "0.8")
@@ -179,14 +181,35 @@ def test_a_page_shows_a_ratio_for_disparate_impact(command: Any, tmp_path: Path)
     assert "0.7222" not in body
 
 
-def test_a_page_does_not_promise_what_cannot_bind(command: Any, tmp_path: Path) -> None:
-    even = fs.InputModel.agnostic({"group a": 0.5, "group b": 0.5})
-    prop = fs.DemographicParity("0.1", min_support=60)
+EVEN = fs.InputModel.agnostic({"group a": 0.5, "group b": 0.5})
+RARE, LOOSE = fs.DemographicParity("0.1", min_support=60), fs.DemographicParity(1)
+CANNOT_BIND: dict[str, Callable[[], Any]] = {
+    "window": lambda: fs.synthesize(RARE, EVEN, horizon=8),
+    "exact": lambda: ExactPeriodic(RARE, EVEN, 4, periods=2),
+    "perpetual": lambda: Perpetual(LOOSE, EVEN, 4),
+    "dynamic": lambda: Dynamic(LOOSE, EVEN, 4),
+}
+
+
+@pytest.mark.parametrize("kind", CANNOT_BIND)
+def test_a_page_does_not_promise_what_cannot_bind(command: Any, tmp_path: Path, kind: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.VacuousWarning)
-        fs.synthesize(prop, even, horizon=8).save(tmp_path / "p.shield")
+        CANNOT_BIND[kind]().save(tmp_path / "p.shield")
     lines = log_of(0.5, 0.5, people=4).replace('"accepted": 1', '"proposed": 1, "accepted": 1')
     lines = lines.replace('"accepted": 0', '"proposed": 0, "accepted": 0')
     page = page_of(command, tmp_path, lines, "--policy", tmp_path / "p.shield")
     assert "Nothing is promised: the property can never bind" in page
     assert "Guaranteed on every sequence" not in page
+    assert not re.search(r'class="[^"]*\bgood\b', page.split("</style>")[1])
+
+
+def test_a_page_asks_the_policy_whether_what_must_hold_at_the_end_binds(
+    command: Any, tmp_path: Path
+) -> None:
+    end = fs.DemographicParity("0.1", min_support=4)
+    fs.synthesize(RARE, EVEN, horizon=8, terminal=end).save(tmp_path / "p.shield")
+    lines = log_of(0.5, 0.5, people=4).replace('"accepted": 1', '"proposed": 1, "accepted": 1')
+    lines = lines.replace('"accepted": 0', '"proposed": 0, "accepted": 0')
+    page = page_of(command, tmp_path, lines, "--policy", tmp_path / "p.shield")
+    assert "can never bind" not in page

@@ -16,6 +16,7 @@ from fairshield.periodic import (
     DynamicShield,
     ExactPeriodic,
     PeriodicPolicy,
+    PeriodicShield,
     Perpetual,
     PerpetualShield,
     StaticBounded,
@@ -103,10 +104,13 @@ def test_a_vacuous_specification_is_never_said_to_hold(spec: Spec) -> None:
 
 NEVER: dict[str, Callable[[], PeriodicPolicy]] = {
     "exact": lambda: ExactPeriodic(rare(5), EVEN, 4, periods=2),
-    "static-fair": lambda: StaticFair(rare(3), EVEN, 4),
-    "static-bounded": lambda: StaticBounded(fs.DemographicParity("0.2"), EVEN, 8),
+    "static-fair": lambda: StaticFair(fs.DemographicParity(1), EVEN, 4),
     "dynamic": lambda: Dynamic(fs.DemographicParity(1), EVEN, 4),
     "perpetual": lambda: Perpetual(fs.DemographicParity(1), EVEN, 4),
+}
+IDLE: dict[str, Callable[[], PeriodicPolicy]] = {
+    "static-fair": lambda: StaticFair(rare(3), EVEN, 4),
+    "static-bounded": lambda: StaticBounded(fs.DemographicParity("0.2"), EVEN, 8),
 }
 EVENTUALLY: dict[str, Callable[[], PeriodicPolicy]] = {
     "exact": lambda: ExactPeriodic(rare(4), EVEN, 4, periods=2),
@@ -134,6 +138,55 @@ def test_counters_that_grow_for_ever_bind_eventually(kind: str) -> None:
         policy.outlook()
     assert policy.can_bind
     assert "vacuous" not in str(policy)
+
+
+@pytest.mark.parametrize("kind", EVENTUALLY)
+def test_what_binds_in_a_period_is_enforced(kind: str) -> None:
+    assert EVENTUALLY[kind]().enforces
+
+
+@pytest.mark.filterwarnings("ignore::fairshield.VacuousWarning")
+@pytest.mark.parametrize("kind", IDLE)
+def test_periods_too_short_to_enforce_anything_may_end_unfair(kind: str) -> None:
+    """The property of the run binds and fails, so it is not vacuous."""
+    policy = IDLE[kind]()
+    shield = PeriodicShield(policy)
+    for i in range(8 * policy.period):
+        assert not shield.decide("ab"[i % 2], proposed=i % 2 == 0).overruled
+    assert shield.guarantee.unfair_at is not None
+    assert (policy.can_bind, policy.enforces) == (True, False)
+    assert str(policy).endswith("its periods are too short to bind what it enforces")
+    assert "vacuous" not in str(policy)
+
+
+@pytest.mark.filterwarnings("ignore::fairshield.VacuousWarning")
+@pytest.mark.parametrize("kind", NEVER)
+def test_a_run_that_nothing_can_bind_is_promised_nothing(kind: str) -> None:
+    shield = PeriodicShield(NEVER[kind]())
+    for i in range(9):
+        said = shield.guarantee
+        assert not said.can_bind
+        assert not said.to_dict()["can_bind"]
+        assert "can never bind" in said.now()
+        for word in ("certain to hold", "holds", "theorem"):
+            assert word not in str(said)
+        if said.over:
+            assert "2 exempt" in str(said)
+            break
+        shield.decide("ab"[i % 2], proposed=True)
+
+
+@pytest.mark.filterwarnings("ignore::fairshield.VacuousWarning")
+def test_a_last_period_that_bound_nothing_is_not_said_to_hold() -> None:
+    """Of 8 people 4 may be of either group, and here they are not."""
+    shield = PeriodicShield(EVENTUALLY["exact"]())
+    shield.decide_many(["a"] * 8, [True] * 8)
+    assert shield.guarantee.verdict == "exempt"
+    assert "bound nothing at the end of the last period" in str(shield.guarantee)
+    for group, said in (("b", "holds"), ("a", "bound nothing")):
+        other = PeriodicShield(EVENTUALLY["exact"]())
+        other.decide_many(["a"] * 4 + [group] * 4, [True] * 8)
+        assert f"{said} at the end of the last period" in str(other.guarantee)
 
 
 def test_certificates_count_where_nothing_binds_yet() -> None:

@@ -22,6 +22,7 @@ from fairshield.errors import InvalidValueError
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
 from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.periodic.policy import TOO_SHORT
 from fairshield.plots import sparkline, tenths
 from fairshield.policy import Policy
 
@@ -89,7 +90,7 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
         [
             ("policy", facts["path"]),
             ("property", f"{policy.prop} after every {policy.period} decisions"),
-            *([] if policy.can_bind else [("guarantee", _VACUOUS)]),
+            *_caveat(policy),
             ("shield", ", ".join([policy.kind, *_options(policy)])),
             ("condition", _condition(policy)),
             ("groups", in_words(policy.groups)),
@@ -103,6 +104,12 @@ def _inspect_periodic(policy: PeriodicPolicy, path: Path, as_json: bool) -> None
             ("sha256", facts["sha256"]),
         ]
     )
+
+
+def _caveat(policy: PeriodicPolicy) -> list[tuple[str, str]]:
+    if not policy.can_bind:
+        return [("guarantee", _VACUOUS)]
+    return [] if policy.enforces else [("enforces", f"nothing: {TOO_SHORT}")]
 
 
 def _first(periods: int) -> str:

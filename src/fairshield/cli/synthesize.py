@@ -146,6 +146,7 @@ def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
             "expected_cost_of_periods": periods,
             "risk": plan.risk,
             "can_bind": policy.can_bind,
+            "enforces": policy.enforces,
             "method": plan.method,
             "reason": plan.reason,
             "bytes": path.stat().st_size,
@@ -177,5 +178,7 @@ def _line(facts: dict[str, Any]) -> str:
         cost += f" (least {facts['least_cost']:.4f})"
     if not facts["can_bind"]:
         cost += ", vacuous"
+    elif not facts.get("enforces", True):
+        cost += ", enforces nothing"
     size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
     return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])

@@ -23,7 +23,6 @@ from fairshield.spec import (
     DisparateImpact,
     Property,
     ShareParity,
-    can_bind,
     tally,
 )
 
@@ -149,8 +148,8 @@ def promise(dossier: Dossier) -> Promise:
         found = _periodic(dossier, policy)
     else:
         found = _best_effort(policy) if policy.risk else _window(policy)
-        if not can_bind(policy.prop, policy.start, policy.due):
-            found = _vacuous(policy)
+    if not policy.can_bind:
+        found = _vacuous(policy)
     if policy.prop != dossier.prop:
         nothing = (
             f"What was checked on this page is {dossier.prop}. The policy was not made for it: "
@@ -214,16 +213,22 @@ def _window(policy: Policy) -> Promise:
     )  # fmt: skip
 
 
-def _vacuous(policy: Policy) -> Promise:
+def _vacuous(policy: Policy | PeriodicPolicy) -> Promise:
+    if isinstance(policy, Policy):
+        noun, where = "window", f"In a window of {policy.horizon:,} decisions"
+    else:
+        noun, where = "period", f"In periods of {policy.period:,} decisions, however many come,"
+        if policy.last is not None:
+            where = f"In {policy.last:,} periods of {policy.period:,} decisions"
     return Promise(
         "care",
         "Nothing is promised: the property can never bind",
         (
-            f"In a window of {policy.horizon:,} decisions nobody can be treated so that "
-            f"{policy.prop} fails: it bounds nothing, whatever is decided.",
+            f"{where} nobody can be treated so that {policy.prop} fails: it bounds nothing, "
+            "whatever is decided.",
         ),
         (),
-        ("Fairness of any kind: no decision was ever at stake.", *_limits("window")),
+        ("Fairness of any kind: no decision was ever at stake.", *_limits(noun)),
     )
 
 

@@ -86,7 +86,7 @@ class ExactPeriodic(PeriodicPolicy):
     def last(self) -> int:
         return self.periods
 
-    @property
+    @cached_property
     def can_bind(self) -> bool:
         ends = [self.period * n for n in range(1, self.periods + 1)]
         return can_bind(self.prop, self.start, ends)

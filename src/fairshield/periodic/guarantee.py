@@ -6,7 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fairshield.runtime.report import plain_number
-from fairshield.spec import Certificate
+from fairshield.spec import Certificate, Verdict
+
+_AT_LAST: dict[Verdict, str] = {
+    "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +28,9 @@ class Guarantee:
         (``None``: nothing).
     unconditional
         Whether the theorem needs no condition.
+    can_bind
+        Whether the property can ever bind in this run; if not, it holds whatever is decided, and
+        nothing is promised.
     held
         Whether the condition has held so far, the period in progress included.
     certain
@@ -40,6 +47,8 @@ class Guarantee:
         planned; ``None`` if nothing was planned for that case.
     decided, completed, over
         Decisions made, periods completed, and whether that was the last one.
+    verdict
+        What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
     fair_ends, exempt_ends, unfair_at, worst_bias
         Periods at whose end the property held; those of them at which it bound nothing; after how
         many decisions one ended unfair first; the largest bias at the end of a period.
@@ -55,6 +64,7 @@ class Guarantee:
     theorem: str | None
     condition: str | None
     unconditional: bool
+    can_bind: bool
     held: bool
     certain: bool
     broken_at: int | None
@@ -64,6 +74,7 @@ class Guarantee:
     decided: int
     completed: int
     over: bool
+    verdict: Verdict
     fair_ends: int
     unfair_at: int | None
     worst_bias: float
@@ -83,12 +94,13 @@ class Guarantee:
 
     def now(self) -> str:
         """What is promised and on what grounds, without how periods have ended so far."""
+        if not self.can_bind:
+            return f"{self.prop} can never bind in this run, and so nothing is promised."
         return f"{self._promise()} {self._ground()}"
 
     def _promise(self) -> str:
         if self.over:
-            verb = "holds" if self.guaranteed else "does not hold"
-            return f"{self.prop} {verb} at the end of the last period."
+            return f"{self.prop} {_AT_LAST[self.verdict]} at the end of the last period."
         begun = self.decided % self.period > 0 or not self.completed
         period = "this period" if begun else "the next period"
         if self.guaranteed:

@@ -41,6 +41,8 @@ Inputs = InputModel | InputSchedule
 NOBODY = Counts({})
 """Counters of a run that begins with nobody seen, whatever its groups."""
 NOTHING = Counters(0, 0, 0, 0)
+TOO_SHORT = "its periods are too short to bind what it enforces"
+"""Why a policy enforces nothing."""
 
 
 class Window(NamedTuple):
@@ -126,10 +128,18 @@ class PeriodicPolicy(ABC):
         """How many periods there are; ``None``: no last one."""
         return None
 
-    @property
+    @cached_property
     def can_bind(self) -> bool:
         """Whether the property can ever bind a run; if not, nothing is promised."""
         return can_ever_bind(self.prop, self.start)
+
+    @property
+    def enforces(self) -> bool:
+        """Whether what the policy of a period keeps can bind there; if not, all goes as proposed.
+
+        A property that does not bind within a period may yet bind, and fail, at the end of one.
+        """
+        return self.can_bind
 
     def admits(self, start: Counts) -> bool:
         """Whether the theorem speaks about runs that begin with these counters."""
@@ -252,8 +262,13 @@ class PeriodicPolicy(ABC):
         a, b = self.groups
         return (
             f"{self.prop} at the end of every {self.period} decisions, groups {a} and {b}, "
-            f"{self.title}" + ("" if self.can_bind else ", vacuous: it can never bind")
+            f"{self.title}{self._caveat()}"
         )
+
+    def _caveat(self) -> str:
+        if not self.can_bind:
+            return ", vacuous: it can never bind"
+        return "" if self.enforces else f", enforces nothing: {TOO_SHORT}"
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:

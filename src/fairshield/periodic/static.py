@@ -44,10 +44,8 @@ class _Static(PeriodicPolicy):
         return synthesize(self.enforced, self.inputs, horizon=self.period)
 
     @property
-    def can_bind(self) -> bool:
-        """Whether both the property and what is kept in each period can bind."""
-        nobody = Counts.zero(self.groups)
-        return super().can_bind and can_bind(self.enforced, nobody, [self.period])
+    def enforces(self) -> bool:
+        return can_bind(self.enforced, Counts.zero(self.groups), [self.period])
 
     def base(self, start: Counts) -> Counts:
         return Counts.zero(self.groups)

@@ -186,15 +186,11 @@ def _window_words(live: LiveStream, shield: Shield) -> str:
             f"{prop} can no longer be guaranteed for the end of this window, "
             f"{left} decisions from now."
         )
-    return _said(live, promise)
+    return " ".join([promise, *([] if live.can_bind else [_NEVER]), _past(live)])
 
 
 def _period_words(live: LiveStream, shield: PeriodicShield) -> str:
-    return _said(live, shield.guarantee.now())
-
-
-def _said(live: LiveStream, promise: str) -> str:
-    return " ".join([promise, *([] if live.can_bind else [_NEVER]), _past(live)])
+    return f"{shield.guarantee.now()} {_past(live)}"
 
 
 _VERBS: dict[Verdict, str] = {
