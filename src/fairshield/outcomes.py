@@ -7,13 +7,16 @@ unfair the decisions were.  Readers of outcomes count them here, by group and by
 
 1. Somebody was rejected, and of nobody rejected is the outcome known; or the same of the accepted.
 2. In a group, the known shares of the accepted and of the rejected differ by more than a tenth, and
-   by more than three standard errors.
+   by more than three standard errors, reckoned as if on either side one more were known and one
+   more were not: somebody who is awaited beside others never makes that much.
 3. All known outcomes of the rejected are the same, as if they had been filled in.  So they are
    when five with the other outcome were to be expected even if it were ten times rarer among the
    rejected than among the accepted.
 
-The first and the last are asked of all people together and of every group.  The second is not
-asked of all together: groups may be known of in different measure, which changes no group's rate.
+The first two need enough unknown outcomes: five, or more than a tenth of all people.  Fewer may
+just be waiting, and would change little.  The first and the last are asked of all people together
+and of every group.  The second is not asked of all together: groups may be known of in different
+measure, which changes no group's rate.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ ADVICE = (
     "where the outcomes of rejected people never come, do not fill them in, but choose a property "
     f"that does without, such as demographic parity ({PAGE})"
 )
-_APART, _ERRORS = 10, 3
+_HANDFUL = 5
+_TENTH, _ERRORS = 10, 3
 _RARER, _EXPECTED = 10, 5
 
 
@@ -188,12 +192,17 @@ def _together(parts: Iterable[Known]) -> Known:
     return total
 
 
+def _enough(unknown: int, people: int) -> bool:
+    """Whether outcomes that are not known can matter."""
+    return unknown >= _HANDFUL or _TENTH * unknown > people
+
+
 def _nobody(where: str, accepted: Known, rejected: Known) -> str | None:
     for word, other, one, rest in (
         ("rejected", "accepted", rejected, accepted),
         ("accepted", "rejected", accepted, rejected),
     ):
-        if one.people and not one.known:
+        if not one.known and _enough(one.people, one.people + rest.people):
             told = f"; of those {other} {rest.known:,} of {rest.people:,}" if rest.people else ""
             return (
                 f"the outcome of nobody {word}{where} is known (0 of {one.people:,}{told}), so all "
@@ -205,14 +214,21 @@ def _nobody(where: str, accepted: Known, rejected: Known) -> str | None:
 def _uneven(where: str, accepted: Known, rejected: Known) -> str | None:
     n, m = accepted.people, rejected.people
     apart = abs(accepted.known * m - rejected.known * n)
-    known, both = accepted.known + rejected.known, n + m
-    spread = _ERRORS**2 * known * (both - known) * n * m
-    if _APART * apart <= n * m or apart**2 * both <= spread:
+    if not _enough(n + m - accepted.known - rejected.known, n + m):
+        return None
+    if _TENTH * apart <= n * m or not _beyond_chance(accepted, rejected):
         return None
     return (
         f"the outcomes of {accepted.known:,} of {n:,} people accepted{where} are known, and of "
         f"{rejected.known:,} of {m:,} rejected: the rates are not those of everybody decided"
     )
+
+
+def _beyond_chance(one: Known, other: Known) -> bool:
+    """Whether known shares differ by more than so many standard errors (Agresti and Caffo)."""
+    (k, n), (j, m) = ((side.known + 1, side.people + 2) for side in (one, other))
+    spread = k * (n - k) * m**3 + j * (m - j) * n**3
+    return (k * m - j * n) ** 2 * n * m > _ERRORS**2 * spread
 
 
 def _filled_in(where: str, accepted: Known, rejected: Known, relevant: bool) -> str | None:

@@ -31,8 +31,10 @@ def coverages(draw: st.DrawFn) -> Coverage:
 
 @given(coverages())
 def test_if_nobody_rejected_is_known_it_is_always_said(coverage: Coverage) -> None:
+    """Of five people or more, and of more than a tenth of everybody."""
     rejected = {g: Known(k.people) for g, k in coverage.rejected.items()}
-    if any(k.people for k in rejected.values()):
+    some = sum(k.people for k in rejected.values())
+    if some >= 5 or 9 * some > sum(k.people for k in coverage.accepted.values()):
         found = Coverage(coverage.relevant, coverage.accepted, rejected).doubt
         assert found is not None
         assert found.startswith("the outcome of nobody rejected is known")
@@ -77,6 +79,44 @@ def test_everything_known_of_both_outcomes_says_nothing(coverage: Coverage) -> N
         for side in (coverage.accepted, coverage.rejected)
     ]  # fmt: skip
     assert Coverage(coverage.relevant, *sides).doubt is None
+
+
+@given(
+    st.tuples(st.integers(0, 400), st.integers(2, 400)),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_one_awaited_person_among_others_is_no_reason_to_doubt(
+    people: tuple[int, int], rejected: bool, groups: int
+) -> None:
+    """Whoever is awaited, and however many are known of the others."""
+    rest, some = (Known(n, n, n // 2) for n in people)
+    waiting = Known(some.people, some.people - 1, some.people // 2)
+    sides = [dict.fromkeys("abc"[:groups], side) for side in (rest, some)]
+    sides[1]["a"] = waiting
+    accepted, others = sides if rejected else sides[::-1]
+    assert Coverage(True, accepted, others).doubt is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "rejected", "said"),
+    [
+        (Known(192, 192, 96), Known(9, 8, 4), False),
+        (Known(1000, 1000, 500), Known(1), False),  # the only one rejected was so today
+        (Known(1000, 1000, 500), Known(4), False),
+        (Known(1000, 1000, 500), Known(5), True),
+        (Known(9, 9, 5), Known(1), False),  # a tenth of everybody, and no more
+        (Known(8, 8, 5), Known(1), True),
+        (Known(390, 390, 300), Known(200), True),
+        (Known(390, 390, 300), Known(200, 100, 50), True),
+        (Known(200), Known(390, 390, 300), True),
+    ],
+)
+def test_few_who_are_awaited_are_no_reason_to_doubt(
+    accepted: Known, rejected: Known, said: bool
+) -> None:
+    found = Coverage(True, {"a": accepted}, {"a": rejected}).doubt
+    assert (found is not None) == said
 
 
 @pytest.mark.parametrize("small", ["a", "b"])

@@ -54,6 +54,17 @@ def test_an_audit_of_outcomes_that_were_filled_in_is_not_true() -> None:
     assert not known.holds
 
 
+def test_a_monitor_that_awaits_somebody_is_quiet_all_the_same() -> None:
+    monitor = fs.Monitor(fs.EqualOpportunity("0.5"), groups=("a", "b"))
+    last = int(np.flatnonzero(~ACCEPTED)[-1])
+    known = np.arange(1000) != last
+    monitor.expect_many(GROUPS, ACCEPTED)
+    monitor.observe_many(GROUPS[known], ACCEPTED[known], outcomes=GOOD[known])
+    monitor.end()
+    report = monitor.report()
+    assert (report.coverage.unknown, report.doubt, report.quiet) == (1, None, True)
+
+
 def test_a_tiny_log_is_given_the_benefit_of_the_doubt() -> None:
     few = [Record(i, {"group": g, "accepted": y, "outcome": y}) for i, (g, y) in
            enumerate([("a", 1), ("b", 1), ("a", 0), ("b", 0)])]  # fmt: skip
