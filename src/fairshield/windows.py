@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairshield.counts import Counts, Group, GroupCount
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.spec import Finding, Property, Verdict, widest_finding
+from fairshield.spec import Finding, Property, Verdict, verdict_of, widest_finding
 from fairshield.words import summary
 
 Ints = NDArray[np.int64]
@@ -134,7 +134,7 @@ class ShieldReport:
     @property
     def verdict(self) -> Verdict:
         """``"unfair"`` if a window is, ``"fair"`` if none is and some bound, else ``"exempt"``."""
-        return "unfair" if self.unfair else "fair" if self.bound else "exempt"
+        return verdict_of(unfair=self.unfair, fair=self.bound)
 
     @property
     def all_fair(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -389,7 +390,57 @@ def test_a_shadow_counts_windows_that_bind_nothing() -> None:
         assert (shadow.windows, shadow.unfair, shadow.exempt) == (2, 0, 1)
         assert "1 exempt" in str(shadow)
     del state["shadow"]["exempt"]
-    assert fs.Monitor(PARITY, shadow=policy, state=state).report().shadow is not None
+    shadow = fs.Monitor(PARITY, shadow=policy, state=state).report().shadow
+    assert shadow is not None
+    assert (shadow.unfair, shadow.exempt, shadow.untold) == (0, 0, 2)
+    assert "2 fair or exempt" in str(shadow)
+
+
+def saved_before_exempt_windows_were_counted(monitor: fs.Monitor) -> Any:
+    state = json.loads(json.dumps(monitor.state))
+    for key in ("exempt", "untold", "worst_measured"):
+        del state["tally"][key]
+    for window in state["tally"]["recent"]:
+        del window["measured"], window["exempt"]
+    return state
+
+
+def test_windows_of_which_an_older_state_tells_nothing_are_not_said_to_be_fair() -> None:
+    settings: Any = {"horizon": 4, "groups": ("a", "b"), "keep": 2}
+    monitor = fs.Monitor(PARITY, **settings)
+    monitor.observe_many([*"aaaa" * 10, *"abab" * 2], [1] * 48)
+    old = saved_before_exempt_windows_were_counted(monitor)
+    resumed = fs.Monitor(PARITY, **settings, state=old)
+    report = resumed.report()
+    assert (report.windows, report.exempt, report.untold) == (12, 0, 10)
+    assert report.verdict == "fair"
+    assert "held in the 2 of 12 windows that it is known to have bound" in str(report)
+    assert "10 fair or exempt, which an earlier version did not tell apart" in str(report)
+    assert report.to_dict()["windows"]["untold"] == 10
+    resumed.observe_many([*"aaaa"], [1] * 4)
+    again = fs.Monitor(PARITY, **settings, state=json.loads(json.dumps(resumed.state))).report()
+    assert (again.windows, again.exempt, again.untold) == (13, 1, 10)
+
+
+def test_if_no_window_is_known_to_have_bound_nothing_is_fair() -> None:
+    settings: Any = {"horizon": 4, "groups": ("a", "b"), "keep": 2}
+    monitor = fs.Monitor(PARITY, **settings)
+    monitor.observe_many([*"abab" * 3, *"aaaa" * 2], [1] * 20)
+    old = saved_before_exempt_windows_were_counted(monitor)
+    report = fs.Monitor(PARITY, **settings, state=old).report()
+    assert (report.verdict, report.exempt, report.untold, report.quiet) == ("exempt", 2, 3, False)
+    assert "is not known to have bound in any of 5 windows" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "said"), [([1, 0] * 4, "UNFAIR as it stands"), ([1] * 8, "fair as it stands")]
+)
+def test_an_endless_window_is_said_to_be_what_its_verdict_is(accepted: Any, said: str) -> None:
+    monitor = fs.Monitor(PARITY, groups=("a", "b"))
+    monitor.observe_many([*"abababab"], accepted)
+    report = monitor.report()
+    assert report.verdict in said.lower()
+    assert dict(report.facts())["verdict"].startswith(f"{said}; no window is over")
 
 
 def lender(rejected: bool | None) -> fs.Monitor:

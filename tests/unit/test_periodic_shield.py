@@ -112,6 +112,26 @@ def test_a_run_goes_on_from_its_state_at_every_decision(policy: PeriodicPolicy) 
         assert resumed.guarantee == steady.guarantee
 
 
+@pytest.mark.parametrize("done", [1, 2])
+def test_ends_of_which_an_older_state_tells_nothing_are_not_said_to_be_fair(done: int) -> None:
+    policy = Dynamic(fs.DemographicParity("0.3", min_support=100), EVEN, T)
+    shield = fs.PeriodicShield(policy)
+    shield.decide_many([*"ab" * (done * T // 2)], [True] * (done * T))
+    old = json.loads(json.dumps(shield.state.to_dict()))
+    for key in ("exempt_ends", "untold_ends"):
+        del old["history"][key]
+    resumed = fs.PeriodicShield(policy, state=old)
+    assert (resumed.guarantee.exempt_ends, resumed.guarantee.untold_ends) == (0, done)
+    said = {1: "The first period ended fair or exempt", 2: "0 of 2 periods ended fair, 2 fair or"}
+    assert said[done] in str(resumed.guarantee)
+    resumed.decide_many([*"ab" * (T // 2)], [True] * T)
+    again = fs.PeriodicShield(policy, state=through_json(resumed.state)).guarantee
+    assert (again.fair_ends, again.exempt_ends, again.untold_ends) == (done + 1, 1, done)
+    more = {**old["history"], "exempt_ends": 1, "untold_ends": done}
+    with pytest.raises(fs.InvalidValueError):
+        fs.PeriodicShield(policy, state={**old, "history": more})
+
+
 def test_states_compare_and_travel(policy: PeriodicPolicy) -> None:
     shield = fs.PeriodicShield(policy)
     follow(shield, stream(1)[0])

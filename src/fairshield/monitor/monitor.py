@@ -35,7 +35,7 @@ from fairshield.monitor.words import KINDS, evidence_words
 from fairshield.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.records import Flag, as_cost, as_flag
 from fairshield.runtime.audit import agreed
-from fairshield.spec import Property, Verdict
+from fairshield.spec import Property, Verdict, verdict_of
 from fairshield.stream import AnyPolicy
 from fairshield.synthesis import make_policy
 
@@ -483,6 +483,7 @@ class Monitor:
             windows=tally.over,
             unfair=tally.unfair,
             exempt=tally.exempt,
+            untold=tally.untold,
             worst_bias=tally.worst_bias,
             worst_measured=tally.worst_measured,
             verdict=self._verdict(now),
@@ -499,9 +500,8 @@ class Monitor:
         tally = self._tally
         if self._decided and not tally.over and self._size is None:
             return now
-        if tally.unfair:
-            return "unfair"
-        return "fair" if tally.over > tally.exempt else "exempt"
+        fair = tally.over - tally.unfair - tally.exempt - tally.untold
+        return verdict_of(unfair=tally.unfair, fair=fair)
 
     def _group_report(self, i: int) -> MonitoredGroup:
         tally = self._tally

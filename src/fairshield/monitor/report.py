@@ -12,7 +12,7 @@ from fairshield.monitor.words import Kind, facts_of
 from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
-from fairshield.spec import Finding, Verdict
+from fairshield.spec import UNTOLD, Finding, Verdict
 from fairshield.words import summary
 
 
@@ -149,9 +149,10 @@ class ShadowReport:
         Whom.
     changed
         Its decisions that differ from those that were made.
-    windows, unfair, exempt
-        Windows or periods that ended, those that would have ended unfair, and those in which the
-        property would have bound nothing.
+    windows, unfair, exempt, untold
+        Windows or periods that ended, those that would have ended unfair, those in which the
+        property would have bound nothing, and those of which a state of an earlier version does
+        not tell whether it would.
     unfair_without
         Those of them that did end unfair, as things were decided.
     over
@@ -169,6 +170,7 @@ class ShadowReport:
     unfair_without: int
     over: bool = False
     exempt: int = 0
+    untold: int = 0
 
     __repr__ = summary
 
@@ -180,6 +182,7 @@ class ShadowReport:
             f"cost {self.cost_paid:.6g}; unfair ends {self.unfair:,} instead of "
             f"{self.unfair_without:,} of {self.windows:,}"
             + (f", {self.exempt:,} exempt" if self.exempt else "")
+            + (f", {self.untold:,} {UNTOLD}" if self.untold else "")
             + ("; its run is over, what came later is not in these totals" if self.over else "")
         )
 
@@ -208,11 +211,14 @@ class MonitorReport:
     windows, unfair, exempt
         Windows or periods that are over, those that ended unfair, and those in which the property
         bound nothing.
+    untold
+        Those of which a state of an earlier version does not tell whether they were fair or exempt.
     worst_bias, worst_measured
         The largest bias at an end, of groups that have support and of any two.
     verdict
-        ``"unfair"`` if a window ended unfair; ``"fair"`` if none did and the property bound one at
-        least; else ``"exempt"``.  An endless window that is not over is taken as it stands.
+        ``"unfair"`` if a window ended unfair; ``"fair"`` if none did and the property is known to
+        have bound one; else ``"exempt"``.  An endless window that is not over is taken as it
+        stands.
     unfair_share
         How probable an unfair end was on average; ``None`` before the first end.
     recent
@@ -255,6 +261,7 @@ class MonitorReport:
     shadow: ShadowReport | None
     alarms: tuple[Alarm, ...]
     coverage: Coverage | None = None
+    untold: int = 0
 
     @property
     def holds(self) -> bool:
@@ -316,6 +323,7 @@ class MonitorReport:
                 "over": self.windows,
                 "unfair": self.unfair,
                 "exempt": self.exempt,
+                "untold": self.untold,
                 "unfair_share": _plain_interval(share),
                 "worst_bias": plain_number(self.worst_bias),
                 "worst_measured": plain_number(self.worst_measured),

@@ -43,7 +43,7 @@ class Shadow:
         self._shield = self._fresh()
         self._left = self.size
         self.decisions, self.changed, self.cost_paid = 0, 0, 0.0
-        self.windows, self.unfair, self.exempt = 0, 0, 0
+        self.windows, self.unfair, self.exempt, self.untold = 0, 0, 0, 0
         self.overruled: dict[Group, int] = dict.fromkeys(policy.groups, 0)
 
     @property
@@ -141,6 +141,7 @@ class Shadow:
         return ShadowReport(
             self.decisions, sum(self.overruled.values()), self.cost_paid, dict(self.overruled),
             self.changed, self.windows, self.unfair, unfair_without, self.over, self.exempt,
+            self.untold,
         )  # fmt: skip
 
     # Where it stands ------------------------------------------------------------------------
@@ -155,6 +156,7 @@ class Shadow:
         return {
             "totals": [self.decisions, self.changed, self.cost_paid, self.windows, self.unfair],
             "exempt": self.exempt,
+            "untold": self.untold,
             "overruled": list(self.overruled.values()),
             "run": run,
         }
@@ -163,7 +165,9 @@ class Shadow:
         """Go on from what :meth:`state` returned."""
         self.decisions, self.changed, self.cost_paid, self.windows, self.unfair = data["totals"]
         # Earlier versions did not count these, nor keep what they could be counted from.
-        self.exempt = data.get("exempt", 0)
+        known = "exempt" in data
+        self.exempt = data["exempt"] if known else 0
+        self.untold = data.get("untold", 0) if known else self.windows - self.unfair
         self.overruled = dict(zip(self.policy.groups, data["overruled"], strict=True))
         if isinstance(self.policy, PeriodicPolicy):
             self._shield = PeriodicShield(self.policy, state=data["run"])

@@ -63,6 +63,7 @@ class MonitorTally:
         self._base: list[tuple[int, int]] = []
         self._known_from: list[int] = []
         self.over, self.unfair, self.exempt = 0, 0, 0
+        self.untold = 0
         self.worst_bias, self.worst_measured = 0.0, 0.0
         self.unfair_compared = 0
         self.recent: deque[MonitoredWindow] = deque(maxlen=keep)
@@ -212,6 +213,7 @@ class MonitorTally:
             "over": self.over,
             "unfair": self.unfair,
             "exempt": self.exempt,
+            "untold": self.untold,
             "unfair_compared": self.unfair_compared,
             "worst_bias": plain_number(self.worst_bias),
             "worst_measured": plain_number(self.worst_measured),
@@ -237,6 +239,7 @@ class MonitorTally:
         self.recent.extend(self._resumed(window) for window in data["recent"])
         if "exempt" in data:
             self.exempt, self.worst_measured = data["exempt"], number_from(data["worst_measured"])
+            self.untold = data.get("untold", 0)
         else:
             self._look_back()
 
@@ -253,10 +256,9 @@ class MonitorTally:
     def _look_back(self) -> None:
         """Count from the windows that were kept what earlier versions did not.
 
-        Those that were not kept bound if one of these did.
+        Of others that were not unfair nobody knows whether they bound.
         """
-        bound = sum(not window.exempt for window in self.recent)
-        self.exempt = len(self.recent) - bound if bound else self.over - self.unfair
-        self.worst_measured = max(
-            (window.measured for window in self.recent), default=self.worst_bias
-        )
+        kept = [window.verdict for window in self.recent]
+        self.exempt = kept.count("exempt")
+        self.untold = self.over - self.unfair - self.exempt - kept.count("fair")
+        self.worst_measured = max([self.worst_bias, *(w.measured for w in self.recent)])

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from fairshield.monitor.sequences import Interval
+from fairshield.spec import UNTOLD
 
 if TYPE_CHECKING:
     from fairshield.monitor.report import MonitoredGroup, MonitoredPair, MonitorReport
@@ -41,7 +42,7 @@ def facts_of(report: MonitorReport) -> list[tuple[str, str]]:
 def _verdict(report: MonitorReport) -> str:
     if not report.decided:
         return "nothing to check: there are no decisions"
-    bound, one = report.windows - report.exempt, f"the {report.noun}"
+    one = f"the {report.noun}"
     ends = f"{report.windows:,} {report.noun}s"
     if report.unfair:
         where = one if report.windows == 1 else f"{report.unfair:,} of {ends}"
@@ -50,18 +51,22 @@ def _verdict(report: MonitorReport) -> str:
         return "INCONCLUSIVE: the outcomes at hand cannot tell"
     if not report.windows:
         return _unfinished(report)
+    bound = report.windows - report.exempt - report.untold
     if not bound:
         where = one if report.windows == 1 else f"any of {ends}"
-        return f"EXEMPT: {report.prop} bound nothing in {where}"
+        said = "is not known to have bound" if report.untold else "bound nothing"
+        return f"EXEMPT: {report.prop} {said} in {where}"
     where = one if report.windows == 1 else f"all {ends}"
-    if report.exempt:
-        where = f"the {bound:,} of {ends} that it bound"
+    if bound < report.windows:
+        it = "it is known to have bound" if report.untold else "it bound"
+        where = f"the {bound:,} of {ends} that {it}"
     return f"fair: {report.prop} held in {where}"
 
 
 def _unfinished(report: MonitorReport) -> str:
-    if report.verdict == "fair":
-        return f"fair as it stands; no {report.noun} is over"
+    if report.verdict != "exempt":
+        said = "fair" if report.verdict == "fair" else "UNFAIR"
+        return f"{said} as it stands; no {report.noun} is over"
     return f"nothing had to hold yet: no {report.noun} is over"
 
 
@@ -78,9 +83,10 @@ def _overruled(report: MonitorReport) -> str:
 
 
 def _windows(report: MonitorReport, share: Interval) -> str:
+    untold = f", {report.untold:,} {UNTOLD}" if report.untold else ""
     return (
         f"{report.windows:,} over, {report.unfair:,} unfair (share {share}), {report.exempt:,} "
-        f"exempt, largest bias {report.worst_bias:.4g}"
+        f"exempt{untold}, largest bias {report.worst_bias:.4g}"
         f"{_below(report.worst_measured, report.worst_bias)}"
     )
 

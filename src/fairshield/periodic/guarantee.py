@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fairshield.runtime.report import plain_number
-from fairshield.spec import Certificate, Verdict
+from fairshield.spec import UNTOLD, Certificate, Verdict, verdict_of
 
 _AT_LAST: dict[Verdict, str] = {
     "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
@@ -49,9 +49,10 @@ class Guarantee:
         Decisions made, periods completed, and whether that was the last one.
     verdict
         What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
-    fair_ends, exempt_ends, unfair_at, worst_bias
-        Periods at whose end the property held; those of them at which it bound nothing; after how
-        many decisions one ended unfair first; the largest bias at the end of a period.
+    fair_ends, exempt_ends, untold_ends, unfair_at, worst_bias
+        Periods at whose end the property held; those of them at which it bound nothing, and of
+        which a state of an earlier version does not tell whether it did; after how many decisions
+        one ended unfair first; the largest bias at the end of a period.
     certificate
         The certificate in force, if the shield works with certificates and the counters have one.
     plan_until
@@ -79,6 +80,7 @@ class Guarantee:
     unfair_at: int | None
     worst_bias: float
     exempt_ends: int = 0
+    untold_ends: int = 0
     certificate: Certificate | None = None
     plan_until: int | None = None
 
@@ -142,13 +144,15 @@ class Guarantee:
     def _past(self) -> str:
         if not self.completed:
             return "No period has ended yet."
-        fair = self.fair_ends - self.exempt_ends
+        fair = self.fair_ends - self.exempt_ends - self.untold_ends
         ends = f"{fair} of {self.completed} periods ended fair"
         if self.exempt_ends:
             ends += f", {self.exempt_ends} exempt"
+        if self.untold_ends:
+            ends += f", {self.untold_ends} {UNTOLD}"
         if self.completed == 1:
-            how = "exempt" if self.exempt_ends else "fair" if fair else "unfair"
-            ends = f"The first period ended {how}"
+            known = verdict_of(unfair=1 - self.fair_ends, fair=fair)
+            ends = f"The first period ended {UNTOLD if self.untold_ends else known}"
         elif self.unfair_at is not None:
             ends += f", the first unfair one at decision {self.unfair_at}"
         return f"{ends}; largest bias {self.worst_bias:.4g}."

@@ -207,6 +207,7 @@ class PeriodicShield:
             verdict=self.prop.verdict(self.counts),
             fair_ends=history.fair_ends,
             exempt_ends=history.exempt_ends,
+            untold_ends=history.untold_ends,
             unfair_at=history.unfair_at,
             worst_bias=history.worst_bias,
             certificate=policy.certificate(self.counts),
@@ -507,10 +508,8 @@ class PeriodicShield:
         before, most = _seen(start) - _seen(self.policy.start), state.completed * self.period
         counted = before <= most if self.policy.labelled else before == most
         past, total = state.history, most + state.decided
-        told = (
-            past.exempt_ends <= past.fair_ends <= state.completed and (past.unfair_at or 0) <= total
-        )
-        told = told and (past.broken_at or 0) <= total
+        told = past.exempt_ends + past.untold_ends <= past.fair_ends <= state.completed
+        told = told and max(past.unfair_at or 0, past.broken_at or 0) <= total
         mended = state.mended is None or 0 < state.mended.decided <= state.decided
         return in_time and begun and counted and told and mended
 

@@ -27,8 +27,9 @@ class History:
     broken_at, broken_by
         After how many decisions the condition of the theorem was broken first, and by what:
         see :class:`~fairshield.periodic.guarantee.Guarantee`.
-    fair_ends, exempt_ends
-        Periods at whose end the property held; those of them at which it bound nothing.
+    fair_ends, exempt_ends, untold_ends
+        Periods at whose end the property held; those of them at which it bound nothing; those of
+        which a state of an earlier version does not tell whether it did.
     unfair_at
         After how many decisions a period ended unfair first.
     worst_bias
@@ -41,6 +42,7 @@ class History:
     unfair_at: int | None = None
     worst_bias: float = 0.0
     exempt_ends: int = 0
+    untold_ends: int = 0
 
     def broken(self, decided: int, by: str) -> History:
         """The same, with a condition that does not hold any more."""
@@ -167,10 +169,12 @@ def _history(data: Mapping[str, Any]) -> History:
         raise InvalidValueError(
             f"broken_by must be one of {', '.join(BREAKERS)}, got {data['broken_by']!r}"
         )
-    _whole(data, "fair_ends")
-    if "exempt_ends" in data:  # earlier states do not have it
-        _whole(data, "exempt_ends")
-    return History(**{**data, "worst_bias": math.inf if worst is None else float(worst)})
+    # Earlier states do not tell which ends were exempt.
+    untold = 0 if "exempt_ends" in data else data["fair_ends"]
+    told = {"exempt_ends": 0, "untold_ends": untold, **data}
+    for key in ("fair_ends", "exempt_ends", "untold_ends"):
+        _whole(told, key)
+    return History(**{**told, "worst_bias": math.inf if worst is None else float(worst)})
 
 
 def _whole(data: Mapping[str, Any], key: str) -> int:

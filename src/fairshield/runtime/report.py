@@ -10,7 +10,7 @@ from fairshield.counts import Counts, Group
 from fairshield.outcomes import Coverage
 from fairshield.records import Record
 from fairshield.runtime.step import Decision
-from fairshield.spec import Finding, Verdict
+from fairshield.spec import Finding, Verdict, verdict_of
 from fairshield.words import summary
 
 
@@ -158,7 +158,7 @@ class AuditReport:
     @property
     def verdict(self) -> Verdict:
         """``"unfair"`` if a window is, ``"fair"`` if none is and some bound, else ``"exempt"``."""
-        return "unfair" if self.unfair else "fair" if self.bound else "exempt"
+        return verdict_of(unfair=self.unfair, fair=self.bound)
 
     @property
     def unfair(self) -> int:

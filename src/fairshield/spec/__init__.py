@@ -27,10 +27,12 @@ from fairshield.spec.base import property_from_dict as property_from_dict
 from fairshield.spec.binding import can_bind as can_bind
 from fairshield.spec.binding import can_ever_bind as can_ever_bind
 from fairshield.spec.corridors import Corridor as Corridor
+from fairshield.spec.finding import UNTOLD as UNTOLD
 from fairshield.spec.finding import Finding as Finding
 from fairshield.spec.finding import Measured as Measured
 from fairshield.spec.finding import Verdict as Verdict
 from fairshield.spec.finding import tally as tally
+from fairshield.spec.finding import verdict_of as verdict_of
 from fairshield.spec.finding import worst as worst
 from fairshield.spec.linear import LinearProperty as LinearProperty
 from fairshield.spec.properties import BoundedRates as BoundedRates

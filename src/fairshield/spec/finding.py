@@ -11,6 +11,8 @@ from fairshield.counts import Group, GroupCount
 
 Verdict = Literal["fair", "unfair", "exempt"]
 """What is said of counters: that the property held, that it did not, or that it bound nothing."""
+UNTOLD = "fair or exempt, which an earlier version did not tell apart"
+"""What is said of moments of which a state that it saved says only that they did not fail."""
 _VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
 
 
@@ -21,6 +23,15 @@ def worst(verdicts: Collection[Verdict]) -> Verdict | None:
     ('fair', 'exempt', None)
     """
     return min(verdicts, key=_VERDICTS.index, default=None)
+
+
+def verdict_of(*, unfair: int, fair: int) -> Verdict:
+    """The verdict of so many moments that failed, and so many that bound and held.
+
+    >>> verdict_of(unfair=1, fair=2), verdict_of(unfair=0, fair=2), verdict_of(unfair=0, fair=0)
+    ('unfair', 'fair', 'exempt')
+    """
+    return "unfair" if unfair else "fair" if fair else "exempt"
 
 
 def tally(verdicts: Collection[Verdict]) -> str:
