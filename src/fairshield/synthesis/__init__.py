@@ -105,8 +105,9 @@ def synthesize(
         costs is ``policy.expected_cost - policy.least_cost``.
     best_effort
         Where no shield can guarantee the property from ``start``, make the policy that violates it
-        with the least probability (``policy.risk``), at the least expected cost among those,
-        instead of raising :class:`InfeasibleError`.  It changes nothing where one can.
+        with the least probability (``policy.risk``), at the least expected cost among those
+        that give up no guarantee, instead of raising :class:`InfeasibleError`.  It changes nothing
+        where one can.
     method
         ``"exact"`` makes a table of all decisions, of least expected cost.  ``"long"`` works
         decisions out as they come, in memory and time that do not depend on the horizon: the same

@@ -222,7 +222,8 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
     and :math:`(1, 0)` at a checkpoint that is violated.  What is possible only at probability zero
     still makes p positive, so that it is 0 exactly where fairness can be guaranteed; and a decision
     that leads there is taken rather than one that does not, unless fairness cannot be guaranteed
-    now and the person cannot count.
+    now and the person cannot count.  A guarantee that there is now is kept also for those who
+    cannot, whatever it costs: it does not rest on the model.
     """
     horizon, labelled = problem.horizon, problem.labelled
     checkpoints = {*problem.checkpoints, horizon}
