@@ -205,3 +205,25 @@ def test_a_monitor_reads_columns_of_other_names(command: Any) -> None:
     result = command("monitor", "-", *PARITY, "--format", "csv", *columns, stdin=log)
     assert result.exit_code == 0, result.output
     assert "rate of f × x" in result.stdout
+
+
+def test_of_many_groups_the_widest_pairs_are_told(command: Any) -> None:
+    """Rates in a table that a terminal has room for, five pairs, and a count of the others."""
+    rates = {f"group {i:02} of people": 0.3 + i / 40 for i in range(14)}
+    log = lines(1400, rates)
+    result = command("monitor", "-", *PARITY, stdin=log)
+    text = result.stdout
+    pairs = text.split("Widest pairs since the beginning\n")[1].split("\n\n")[0].splitlines()
+    assert len(pairs) == 1 + 5 + 1
+    data = json.loads(command("monitor", "-", *PARITY, "--json", stdin=log).stdout)
+    found = [pair["finding"] for pair in data["pairs"]]
+    widest = max(found, key=lambda finding: finding["bias"])
+    assert pairs[1].startswith(", ".join(widest["pair"]))
+    assert pairs[1].endswith("UNFAIR")
+    unfair = sum(finding["verdict"] == "unfair" for finding in found) - 5
+    assert unfair > 0
+    assert pairs[-1] == f"... and 86 more pairs: {unfair} unfair, {86 - unfair} fair"
+    rates_table = text.split("Rates since")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(rates_table) == 14
+    assert max(map(len, rates_table)) <= 80
+    assert "bias group" not in text

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fairshield.cli.monitor_report import print_monitored
 from fairshield.cli.options import (
     examples,
     given,
@@ -21,9 +22,7 @@ from fairshield.cli.options import (
 from fairshield.cli.output import (
     INCONCLUSIVE,
     number_of,
-    print_facts,
     print_json,
-    printable,
     progress_bar,
     reading_bar,
 )
@@ -31,14 +30,11 @@ from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import blamed_on
 from fairshield.counts import Group
 from fairshield.errors import FairshieldError, InvalidValueError
-from fairshield.monitor import Monitor, MonitorReport, Saving
+from fairshield.monitor import Monitor, Saving
 from fairshield.periodic import load_policy
 from fairshield.reading import Reading
 from fairshield.records import Record, declared
 from fairshield.specfile import parse_inputs, parse_property, parse_start
-
-_SHOWN = 10
-"""Alarms listed for people; ``--json`` has all that are kept."""
 
 
 @click.command(
@@ -145,7 +141,7 @@ def monitor(
         more = {"waiting": waiting, "saving": None if saving is None else saving.to_dict()}
         print_json(report.to_dict() | more)
     else:
-        _print(report, waiting, saving)
+        print_monitored(report, waiting, saving)
     ctx.exit(1 if report.alarms else 0 if report.quiet else INCONCLUSIVE)
 
 
@@ -206,20 +202,3 @@ def _saving(monitor: Monitor) -> Saving | None:
         return None
     with progress_bar("revising"):
         return monitor.saving()
-
-
-def _print(report: MonitorReport, waiting: int, saving: Saving | None) -> None:
-    facts = report.facts()
-    if waiting:
-        facts.append(("left out", f"{number_of(waiting, 'decision')} without an outcome"))
-    if saving is not None:
-        facts.append(("saving", str(saving)))
-    print_facts([(printable(name), printable(text)) for name, text in facts])
-    if report.alarms:
-        click.echo("\nAlarms")
-        # The lasting ones first: there may be one alarm for every window.
-        alarms = sorted(report.alarms, key=lambda alarm: alarm.kind == "violation")
-        for alarm in alarms[:_SHOWN]:
-            click.echo(f"- {printable(alarm)}")
-        if len(alarms) > _SHOWN:
-            click.echo(f"... and {len(alarms) - _SHOWN:,} more (--json lists them)")

@@ -286,9 +286,9 @@ class MonitorReport:
     def __str__(self) -> str:
         return "\n".join(f"{name:<12} {text}" for name, text in self.facts())
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Names and values, for people."""
-        return facts_of(self)
+    def facts(self, *, by_group: bool = True) -> list[tuple[str, str]]:
+        """Names and values, for people; ``by_group`` with those of each group and the pairs."""
+        return facts_of(self, by_group=by_group)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data; counters and groups are lists, because JSON has no integer keys."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from fairshield.monitor.sequences import Interval
-from fairshield.spec import UNTOLD
+from fairshield.spec import UNTOLD, tally
 
 if TYPE_CHECKING:
     from fairshield.monitor.report import MonitoredGroup, MonitoredPair, MonitorReport
@@ -16,16 +17,17 @@ KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
 """Kinds of alarms, in the order in which they are told."""
 _BIASES = ("gap", "bias")
 """Measures that are biases themselves."""
+MOST_PAIRS = 5
+"""Pairs that are listed: of more, the widest."""
 
 
-def facts_of(report: MonitorReport) -> list[tuple[str, str]]:
-    """Names and values, for people."""
+def facts_of(report: MonitorReport, *, by_group: bool = True) -> list[tuple[str, str]]:
+    """Names and values, for people; without those of each group and pair unless ``by_group``."""
     facts = [
         ("verdict", _verdict(report)),
         ("property", f"{report.prop}: a bias of {report.limit:.4g} is allowed"),
         ("decisions", f"{report.decided:,}{_overruled(report)}"),
-        *((f"rate of {g.group}", _rate(g)) for g in report.groups),
-        *((f"bias {a}, {b}", _pair(pair)) for pair in report.pairs for a, b in [pair.groups]),
+        *(_by_group(report) if by_group else []),
         (f"{report.noun} now", _now(report)),
     ]
     if report.unfair_share is not None:
@@ -37,6 +39,27 @@ def facts_of(report: MonitorReport) -> list[tuple[str, str]]:
     if report.doubt is not None:
         facts.append(("outcomes", report.doubt))
     return [*facts, ("alarms", _alarms(report))]
+
+
+def _by_group(report: MonitorReport) -> list[tuple[str, str]]:
+    """Rates, and biases of pairs: of many pairs the widest."""
+    pairs = list(report.pairs) if len(report.pairs) <= MOST_PAIRS else widest_first(report)
+    return [
+        *((f"rate of {g.group}", _rate(g)) for g in report.groups),
+        *((f"bias {', '.join(map(str, p.groups))}", _pair(p)) for p in pairs[:MOST_PAIRS]),
+        *([("... and", rest_of(pairs))] if len(pairs) > MOST_PAIRS else []),
+    ]
+
+
+def widest_first(report: MonitorReport) -> list[MonitoredPair]:
+    """All pairs: those that fail, those that bind, others; the widest of each first."""
+    return sorted(report.pairs, key=lambda pair: pair.finding.order())
+
+
+def rest_of(pairs: Sequence[MonitoredPair]) -> str:
+    """The pairs that are not listed, in words."""
+    rest = [pair.finding.verdict for pair in pairs[MOST_PAIRS:]]
+    return f"{len(rest):,} more pair{'s' * (len(rest) > 1)}: {tally(rest)}"
 
 
 def _verdict(report: MonitorReport) -> str:
