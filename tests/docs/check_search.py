@@ -14,9 +14,10 @@ from pathlib import Path
 SOUGHT = (
     "adverse action", "adverse impact", "bias audit", "calendar", "delayed",
     "demographic parity", "disparate impact", "drift", "equal opportunity", "equalized odds",
-    "four-fifths rule", "impact ratio", "intersection", "Local Law 144", "PDF",
-    "protected attribute", "quarter", "quota", "selective labels", "semicolon",
-    "sensitive feature", "statistical parity",
+    "exempt", "false-positive rate", "four-fifths rule", "impact ratio", "inconclusive",
+    "intersection", "Local Law 144", "PDF", "protected attribute", "quarter", "quota",
+    "selective labels", "semicolon", "sensitive feature", "start counters", "statistical parity",
+    "terminal", "true-positive rate", "vacuous",
 )  # fmt: skip
 
 
