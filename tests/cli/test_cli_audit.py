@@ -150,7 +150,7 @@ def test_a_log_without_proposals_does_not_say_that_nobody_was_overruled(command:
     log = '{"group": "a", "accepted": 1}\n{"group": "b", "accepted": 1}\n'
     prop = ("--property", "demographic-parity", "--bound", "0.1")
     result = command("audit", "-", *prop, stdin=log)
-    assert result.stdout.count("cannot be told, the log has no 'proposed'") == 2
+    assert result.stdout.count("cannot be told, the log has no 'proposed'") == 1
     log += '{"group": "b", "accepted": 1, "proposed": 0}\n'
     result = command("audit", "-", *prop, stdin=log)
     assert "1 (33.33%): a 0, b 1; 2 more have no 'proposed'" in result.stdout

@@ -105,6 +105,56 @@ def test_many_groups_fit_a_terminal_widest_pair_first(command: Any, groups: int)
         assert f"... and {all_pairs - 5} more pairs: " in pairs[-1]
 
 
+def table_of(text: str, title: str) -> list[list[str]]:
+    """The cells of a printed table below its headings."""
+    rows = text.split(f"{title}")[1].split("\n\n")[0].splitlines()[2:]
+    return [re.split(r"  +", row) for row in rows]
+
+
+def test_every_group_is_told_with_its_ratio_to_the_highest_rate(command: Any) -> None:
+    said = command("audit", "-", *IMPACT, stdin=log_of(0.5, 0.9, 0.45)).stdout
+    assert table_of(said, "Groups of the whole log") == [
+        ["group b", "40", "36", "0.9000", "1.0000"],
+        ["group a", "40", "20", "0.5000", "0.5556"],
+        ["group c", "40", "18", "0.4500", "0.5000"],
+    ]
+    data = json.loads(command("audit", "-", *IMPACT, "--json", stdin=log_of(0.5, 0.9, 0.45)).stdout)
+    assert data["groups_window"] == 0
+    assert data["groups"][2] == {
+        "group": "group c", "people": 40, "accepted": 18, "rate": 0.45, "ratio": 0.5,
+    }  # fmt: skip
+
+
+def test_other_properties_have_no_ratio_and_later_windows_come_later(command: Any) -> None:
+    log = log_of(0.5, 0.9, 0.45) + log_of(0.1, 0.2, 0.3)
+    parity = ("--property", "demographic-parity", "--bound", "0.1", "--horizon", "120")
+    rows = table_of(command("audit", "-", *parity, stdin=log).stdout, "Groups at the end of window")
+    assert rows[0] == ["group c", "40", "12", "0.3000"]
+    assert [row[0] for row in rows] == ["group c", "group b", "group a"]
+
+
+FEW = '{"group": "few", "accepted": 1}\n' * 6
+
+
+@pytest.mark.parametrize("ask", ["audit", "monitor"])
+def test_a_verdict_says_how_many_pairs_were_bound(command: Any, ask: str) -> None:
+    done = command(ask, "-", *IMPACT, "--min-support", "30", stdin=log_of(0.5, 0.5) + FEW)
+    assert done.exit_code == 0, done.output
+    verdict = done.stdout.splitlines()[0]
+    assert verdict.endswith(
+        "; 1 of 3 pairs of groups was bound; 1 of 3 groups had fewer than 30 people and was "
+        "compared with nobody"
+    )
+    all_bound = command(ask, "-", *IMPACT, "--min-support", "30", stdin=log_of(0.5, 0.5, 0.5))
+    assert "pairs of groups" not in all_bound.stdout.splitlines()[0]
+    data = json.loads(
+        command(
+            ask, "-", *IMPACT, "--min-support", "30", "--json", stdin=log_of(0.5, 0.5) + FEW
+        ).stdout
+    )
+    assert (data["reach"]["bound"], data["reach"]["alone"]) == (1, ["few"])
+
+
 def test_the_pairs_are_those_of_the_property(command: Any) -> None:
     said = command("audit", "-", *IMPACT, stdin=log_of(0.9, 0.5, 0.45)).stdout
     counts = fs.Counts({"group a": (40, 36), "group b": (40, 20), "group c": (40, 18)})
@@ -213,3 +263,43 @@ def test_a_page_asks_the_policy_whether_what_must_hold_at_the_end_binds(
     lines = lines.replace('"accepted": 0', '"proposed": 0, "accepted": 0')
     page = page_of(command, tmp_path, lines, "--policy", tmp_path / "p.shield")
     assert "can never bind" not in page
+
+
+def test_a_page_is_amber_where_a_group_was_compared_with_nobody(
+    command: Any, tmp_path: Path
+) -> None:
+    page = page_of(command, tmp_path, log_of(0.5, 0.5) + FEW, *IMPACT, "--min-support", "30")
+    assert badge(page) == ("care", "! Held, but not every group was compared")
+    assert "1 of 3 groups had fewer than 30 people and was compared with nobody." in page
+    page = page_of(command, tmp_path, log_of(0.5, 0.5, 0.5), *IMPACT, "--min-support", "30")
+    assert badge(page) == ("good", "✓ Held")
+
+
+def test_a_page_has_one_table_of_all_groups_and_names_them_once(
+    command: Any, tmp_path: Path
+) -> None:
+    rates = [0.2 + 0.05 * g for g in range(14)]
+    page = page_of(command, tmp_path, log_of(*rates), *IMPACT).split("</style>")[1]
+    assert "Groups in the whole log</h2>" in page
+    table = re.findall(r'<table id="all-groups">.*?</table>', page, re.DOTALL)
+    assert len(table) == 1
+    cells = [re.sub("<[^>]+>", "|", row) for row in re.findall(r"<tr>.*?</tr>", table[0])]
+    assert [cell.strip("|").split("||")[-1] for cell in cells][:2] == ["impact ratio", "1.0000"]
+    assert len(cells) == 1 + 14
+    assert page.count("group a, group b, group c") == 1
+
+
+def test_a_page_by_the_calendar_speaks_of_quarters(command: Any, tmp_path: Path) -> None:
+    log = "".join(
+        line.replace("}", f', "date": "2024-{month:02}-15"}}') + "\n"
+        for month in (2, 5, 7, 10)
+        for line in log_of(0.5, 0.5, 0.5).splitlines()
+    )
+    body = page_of(command, tmp_path, log, *IMPACT, "--by", "quarter").split("</style>")[1]
+    text = re.sub(r"<[^>]+>", "", body)
+    assert not re.search(r"\bwindows?\b", text)
+    assert "4 quarters, the last as far as 2024-10-15" in text
+    (tmp_path / "dated.jsonl").write_text(log)
+    said = command("audit", tmp_path / "dated.jsonl", *IMPACT, "--by", "quarter").stdout
+    assert "4, the last as far as 2024-10-15" in said
+    assert "complete" not in said

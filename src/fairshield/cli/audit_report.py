@@ -30,8 +30,7 @@ def print_report(found: Found) -> None:
             (f"{noun}s", _windows(report, len(complete))),
             *_start(found),
             ("decisions", f"{report.decisions:,}"),
-            ("overruled", _overruled(report)),
-            ("cost paid", _cost_paid(report)),
+            *_interventions(report),
             ("widest pair", _widest(report, noun)),
             *_derived_again(found),
             *_followed(report),
@@ -41,6 +40,8 @@ def print_report(found: Found) -> None:
     )
     if report.violations:
         _print_violations(report, noun)
+    if len(report.groups) > 2:
+        _print_groups(found)
     if report.widest is not None:
         _print_pairs(found, report.widest)
     if (noun == "period" or "by" in found.task.chosen) and complete:
@@ -82,9 +83,14 @@ def _told(report: AuditReport, noun: str, complete: int) -> str:
         return f"EXEMPT: {report.prop} bound nothing in {where}"
     if report.exempt:
         of = f"{report.bound:,} of {number_of(judged, noun)}"
-        return f"{report.prop} held in {of}{_exempt(report)}"
+        return f"{report.prop} held in {of}{_exempt(report)}{_reach(report, noun)}"
     where = f"every {noun}" if complete > 1 else f"the {noun}"
-    return f"{report.prop} held at the end of {where}"
+    return f"{report.prop} held at the end of {where}{_reach(report, noun)}"
+
+
+def _reach(report: AuditReport, noun: str) -> str:
+    reach = report.reach
+    return f"; {reach.told(noun)}" if reach is not None and reach.partial else ""
 
 
 def _exempt(report: AuditReport) -> str:
@@ -122,6 +128,9 @@ def _start(found: Found) -> list[tuple[str, str]]:
 
 def _windows(report: AuditReport, complete: int) -> str:
     text = f"{complete:,} complete"
+    if report.named:  # whether the last was over by then, no log can say
+        last = "the last " if complete > 1 else ""
+        text = f"{complete:,}, {last}as far as {report.windows[-1].last_date}"
     if len(report.windows) > complete:
         text += f", one unfinished after {report.windows[-1].decided:,} decisions"
     if report.exempt:
@@ -129,21 +138,15 @@ def _windows(report: AuditReport, complete: int) -> str:
     return text
 
 
-_CANNOT = "cannot be told, the log has no 'proposed'"
-
-
-def _overruled(report: AuditReport) -> str:
+def _interventions(report: AuditReport) -> list[tuple[str, str]]:
+    """Whom they fell on and what they cost, where the log tells."""
     if report.decisions and not report.told:
-        return _CANNOT
+        return [("overruled", "cannot be told, the log has no 'proposed'; nor can the cost")]
     share = report.overruled / report.decisions if report.decisions else 0.0
-    by_group = _by_group(report.overruled_by_group)
     unknown = report.decisions - report.told
     more = f"; {unknown:,} more have no 'proposed'" if unknown else ""
-    return f"{report.overruled:,} ({share:.2%}): {by_group}{more}"
-
-
-def _cost_paid(report: AuditReport) -> str:
-    return _CANNOT if report.decisions and not report.told else f"{report.cost_paid:.6g}"
+    people = f"{report.overruled:,} ({share:.2%}): {_by_group(report.overruled_by_group)}{more}"
+    return [("overruled", people), ("cost paid", f"{report.cost_paid:.6g}")]
 
 
 def _by_group(people: dict[Group, int]) -> str:
@@ -181,6 +184,35 @@ def _derived_again(found: Found) -> list[tuple[str, str]]:
     did, should = (("accepted", "rejected")[not y] for y in (differs.accepted, differs.expected))
     text = f"line {differs.line} {did}, the policy would have {should} ({differs.reason})"
     return [("not the policy's", text)]
+
+
+def _print_groups(found: Found) -> None:
+    """One line for each group; ratios where the property bounds them."""
+    report, support = found.report, found.prop.min_support
+    ratios = any(g.ratio is not None for g in report.groups)
+    click.echo(f"\nGroups {_moment(found)}{', with ratios to the highest rate' if ratios else ''}")
+    rows = [
+        [str(g.group), f"{g.people:,}", f"{g.accepted:,}", _decimal(g.rate)]
+        + ([_decimal(g.ratio)] if ratios else [])
+        for g in report.groups
+    ]
+    print_table(["", "people", "accepted", "rate", *(["ratio"] if ratios else [])], rows)
+    if ratios and any(g.people < support for g in report.groups):
+        click.echo(f"Groups of fewer than {support:,} people have no ratio, and set none.")
+
+
+def _moment(found: Found) -> str:
+    """When the counters of the groups are those that are shown."""
+    report, number = found.report, found.report.latest
+    if number is None or not report.windows[number].complete:
+        return "so far"
+    if len(report.windows) == 1 and not report.named:
+        return "of the whole log"
+    return f"at the end of {_name(report, found.noun, number)}"
+
+
+def _decimal(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
 
 
 def _print_violations(report: AuditReport, noun: str) -> None:

@@ -112,10 +112,10 @@ def bias_chart(dossier: Dossier) -> Markup:
             path = _path(np.clip(values, low, high), starts, at_x, at_y)
             parts.append(f'<path class="run run-{i % COLOURS}" d="{path}"/>')
     parts += _ends(dossier, series, low, high, at_x, at_y)
-    when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.noun}"
+    when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.called}"
     label = (
         f"{series.axis}, {when} of {n:,} decisions; allowed is {series.low:.4g} to "
-        f"{series.high:.4g}. The same ends are in the table of {dossier.noun}s."
+        f"{series.high:.4g}. The same ends are in the table of {dossier.called}s."
     )
     ticks = _with_edges(series, low, high, at_y)
     return _svg(label, [*_axes(ticks, at_y, _x_ticks(n), at_x, "decisions"), *parts])

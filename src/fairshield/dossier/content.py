@@ -147,6 +147,11 @@ class Dossier:
         """The number of the first window: windows count from 0, periods from 1."""
         return 1 if self.noun == "period" else 0
 
+    @property
+    def called(self) -> str:
+        """What people call a window: a quarter, if it is one."""
+        return self.by or self.noun
+
     def label(self, window: int) -> str:
         """What a window is called."""
         return self.report.label(window, self.first)

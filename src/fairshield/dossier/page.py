@@ -62,6 +62,8 @@ def _rendered(dossier: Dossier) -> str:
         every_way=charts.draws_ways(dossier),
         widest=_widest(dossier),
         pairs=_pairs(dossier),
+        moment=_moment(dossier),
+        ratios=any(group.ratio is not None for group in dossier.report.groups),
         bars=_bars(dossier),
         few=len(dossier.groups) <= _FEW,
         coloured=dossier.groups if _all_coloured(dossier) else ("all groups together",),
@@ -89,7 +91,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, share=share, whole=lambda n: f"{n:,}", rate=rate)
-    environment.filters["sentence"] = sentence
+    environment.filters.update(sentence=sentence, fixed=fixed)
     return environment
 
 
@@ -121,10 +123,15 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "–"
 
 
+def fixed(value: float | None) -> str:
+    """A share or a ratio of shares; a dash where there is none."""
+    return "–" if value is None else f"{value:.4f}"
+
+
 def rate(count: tuple[int, int]) -> str:
     """A share of people seen who were accepted, from (seen, accepted)."""
     seen, accepted = count
-    return f"{accepted / seen:.4f}" if seen else "–"
+    return fixed(accepted / seen if seen else None)
 
 
 def verdict(dossier: Dossier) -> tuple[str, str, str]:
@@ -143,7 +150,7 @@ def verdict(dossier: Dossier) -> tuple[str, str, str]:
 
 def _found(dossier: Dossier) -> tuple[str, str, str]:
     """What was found about the property."""
-    report, noun = dossier.report, dossier.noun
+    report, noun = dossier.report, dossier.called
     complete, unfair = dossier.complete, dossier.unfair
     judged = report.bound + report.exempt
     some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
@@ -173,18 +180,25 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
     where = f"all {judged:,} {noun}s" if judged > 1 else f"the {noun}"
     if report.exempt:
         where = f"{report.bound:,} of {judged:,} {noun}s"
-    return "good", "Held", f"{report.prop} held at the end of {where}{points}.{some_exempt}"
+    text = f"{report.prop} held at the end of {where}{points}.{some_exempt}"
+    reach = report.reach
+    if reach is None or not reach.partial:
+        return "good", "Held", text
+    text = f"{text} {sentence(reach.told(noun))}."
+    if reach.alone:
+        return "care", "Held, but not every group was compared", text
+    return "good", "Held", text
 
 
 def _exempt(dossier: Dossier) -> str:
     """What is said of exempt windows beside others."""
-    n, noun = dossier.report.exempt, dossier.noun
+    n, noun = dossier.report.exempt, dossier.called
     was = "was" if n == 1 else "were"
     return f"{n:,} {noun}{_s(n)} {was} exempt: the property bound nothing there."
 
 
 def _unfinished(dossier: Dossier) -> str:
-    report, noun = dossier.report, dossier.noun
+    report, noun = dossier.report, dossier.called
     if not report.checked:
         return (
             f"No {noun} has ended, so {report.prop} did not have to hold yet (now "
@@ -201,12 +215,28 @@ def _widest(dossier: Dossier) -> str:
     window = dossier.report.widest
     if window is None:
         return ""
-    place = f" of {dossier.noun} {_place(dossier, window)}" if len(dossier.complete) > 1 else ""
+    place = f" of {_place(dossier, window)}" if len(dossier.complete) > 1 else ""
     return f"At the end{place}: {window.finding}."
 
 
 def _place(dossier: Dossier, window: Window) -> str:
-    return dossier.label(dossier.report.windows.index(window))
+    return _name(dossier, dossier.report.windows.index(window))
+
+
+def _name(dossier: Dossier, number: int) -> str:
+    """A window: a calendar period by its name, others by noun and number."""
+    label = dossier.label(number)
+    return label if dossier.by else f"{dossier.noun} {label}"
+
+
+def _moment(dossier: Dossier) -> str:
+    """When the counters of the groups are those that are shown."""
+    report, number = dossier.report, dossier.report.latest
+    if number is None or not report.windows[number].complete:
+        return "so far"
+    if len(report.windows) == 1 and not dossier.by:
+        return "in the whole log"
+    return f"at the end of {_name(dossier, number)}"
 
 
 def _pairs(dossier: Dossier) -> dict[str, Any] | None:
@@ -237,8 +267,8 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
         by_window, by_position = (n.sum(axis=1, keepdims=True) for n in (by_window, by_position))
         names = ("all groups together",)
     return {
-        f"By {dossier.noun}": charts.bar_chart(by_window, names, dossier.noun, dossier.first),
-        f"By position in the {dossier.noun}": charts.bar_chart(by_position, names, "position", 1),
+        f"By {dossier.called}": charts.bar_chart(by_window, names, dossier.called, dossier.first),
+        f"By position in the {dossier.called}": charts.bar_chart(by_position, names, "position", 1),
     }
 
 
@@ -259,9 +289,9 @@ def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:
 
 
 def _costs(dossier: Dossier) -> list[tuple[str, str]]:
-    noun, policy = dossier.noun, dossier.policy
+    noun, policy = dossier.called, dossier.policy
     if dossier.report.decisions and not dossier.report.told:
-        found = [("paid", "cannot be told, the log has no 'proposed'")]
+        found = [("paid", "cannot be told")]
     else:
         found = [("paid in all", number(dossier.report.cost_paid))]
     paid = dossier.paid_by_window()

@@ -27,6 +27,8 @@ from fairshield.spec import (
 )
 
 Level = Literal["good", "care", "bad", "plain"]
+_NAMED = 3
+"""Groups up to which a sentence names each; the page lists them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ def requirement(prop: Property, groups: tuple[object, ...]) -> str:
     """What the property asks, in a sentence."""
     among = {None: "people", True: "people with outcome 1", False: "people with outcome 0"}
     share = f"share of {among[prop.relevant_outcome]} who are accepted"
-    names = listed(groups)
-    pair = f"groups {names}" if len(groups) == 2 else f"any two of the groups {names}"
+    names = f"groups {listed(groups)}" if len(groups) <= _NAMED else f"{len(groups)} groups"
+    pair = names if len(groups) == 2 else f"any two of the {names}"
     if isinstance(prop, DifferenceOfRates):
         return f"The {share} differs between {pair} by at most {exactly(prop.bound)}."
     if isinstance(prop, ShareParity):
@@ -69,7 +71,7 @@ def requirement(prop: Property, groups: tuple[object, ...]) -> str:
         return f"The {share} in group {a} is at most {exactly(prop.bound)} times that in group {b}."
     if isinstance(prop, BoundedRates):
         return (
-            f"The {share} lies, in each of the groups {names}, between {exactly(prop.lower)} and "
+            f"The {share} lies, in each of the {names}, between {exactly(prop.lower)} and "
             f"{exactly(prop.upper)}."
         )
     return f"{prop.words()}."

@@ -35,7 +35,7 @@ from fairshield.monitor.words import KINDS, evidence_words
 from fairshield.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.records import Flag, as_cost, as_flag
 from fairshield.runtime.audit import agreed
-from fairshield.spec import Property, Verdict, verdict_of
+from fairshield.spec import Property, Verdict, reach_of, verdict_of
 from fairshield.stream import AnyPolicy
 from fairshield.synthesis import make_policy
 
@@ -494,6 +494,7 @@ class Monitor:
             shadow=None if self._shadow is None else self._shadow.report(tally.unfair_compared),
             alarms=self.alarms,
             coverage=self.coverage,
+            reach=reach_of(self.prop, [window.counts for window in tally.recent]),
         )
 
     def _verdict(self, now: Verdict) -> Verdict:

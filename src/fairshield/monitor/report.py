@@ -12,7 +12,7 @@ from fairshield.monitor.words import Kind, facts_of
 from fairshield.outcomes import Coverage
 from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
-from fairshield.spec import UNTOLD, Finding, Verdict
+from fairshield.spec import UNTOLD, Finding, Reach, Verdict
 from fairshield.words import summary
 
 
@@ -233,6 +233,8 @@ class MonitorReport:
         In order.
     coverage
         Known outcomes of the accepted and of the rejected, where the property counts by outcome.
+    reach
+        Which pairs the property bound at the ends in ``recent``; ``None`` if none is over.
     """
 
     prop: str
@@ -262,6 +264,7 @@ class MonitorReport:
     alarms: tuple[Alarm, ...]
     coverage: Coverage | None = None
     untold: int = 0
+    reach: Reach | None = None
 
     @property
     def holds(self) -> bool:
@@ -334,6 +337,7 @@ class MonitorReport:
             else {"log_evidence": self.log_evidence, "contradicted_at": self.contradicted_at},
             "shadow": None if self.shadow is None else self.shadow.to_dict(),
             "outcomes": None if self.coverage is None else self.coverage.to_dict(),
+            "reach": None if self.reach is None else self.reach.to_dict(),
             "alarms": [alarm.to_dict() for alarm in self.alarms],
         }
 

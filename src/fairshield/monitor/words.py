@@ -83,7 +83,16 @@ def _verdict(report: MonitorReport) -> str:
     if bound < report.windows:
         it = "it is known to have bound" if report.untold else "it bound"
         where = f"the {bound:,} of {ends} that {it}"
-    return f"fair: {report.prop} held in {where}"
+    return f"fair: {report.prop} held in {where}{_reach(report)}"
+
+
+def _reach(report: MonitorReport) -> str:
+    """How many pairs it bound, if not all."""
+    reach = report.reach
+    if reach is None or not reach.partial:
+        return ""
+    last = f", of the last {reach.ends:,} {report.noun}s" if reach.ends < report.windows else ""
+    return f"; {reach.told(report.noun)}{last}"
 
 
 def _unfinished(report: MonitorReport) -> str:

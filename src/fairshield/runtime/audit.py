@@ -7,6 +7,7 @@ in integers whenever it had to hold, and, given the policy, decides every reques
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import date
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from fairshield.runtime.report import Audited, AuditReport, Difference, Violatio
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.runtime.terms import Decider, PeriodicDecider, check_by, check_points
-from fairshield.spec import Property, Verdict, worst
+from fairshield.spec import Property, Verdict, rates_of, reach_of, worst
 
 
 def audit(
@@ -366,7 +367,7 @@ class _Auditor:
 
     def report(self) -> AuditReport:
         """What has been found so far."""
-        return AuditReport(
+        report = AuditReport(
             prop=str(self.prop),
             limit=self.prop.limit,
             windows=tuple(self.windows),
@@ -382,6 +383,11 @@ class _Auditor:
             told=self.told,
             coverage=self._coverage(),
         )
+        if report.latest is None:
+            return report
+        ends = [window.counts for window in self.windows if window.complete]
+        groups = rates_of(self.prop, self.windows[report.latest].counts)
+        return replace(report, groups=groups, reach=reach_of(self.prop, ends))
 
     def _coverage(self) -> Coverage | None:
         relevant = self.prop.relevant_outcome

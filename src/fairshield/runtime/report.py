@@ -10,7 +10,7 @@ from fairshield.counts import Counts, Group
 from fairshield.outcomes import Coverage
 from fairshield.records import Record
 from fairshield.runtime.step import Decision
-from fairshield.spec import Finding, Verdict, verdict_of
+from fairshield.spec import Finding, GroupRate, Reach, Verdict, verdict_of
 from fairshield.words import summary
 
 
@@ -118,6 +118,10 @@ class AuditReport:
         Decisions of which the log tells whether they were overruled; the totals are about them.
     coverage
         Outcomes of the accepted and of the rejected, where the property counts by outcome.
+    groups
+        How each group fared in the :attr:`latest` window, those of the highest rates first.
+    reach
+        Which pairs of groups the property bound at the ends of windows; ``None`` if none has ended.
     """
 
     prop: str
@@ -134,6 +138,8 @@ class AuditReport:
     checked: int = 0
     told: int = 0
     coverage: Coverage | None = None
+    groups: tuple[GroupRate, ...] = ()
+    reach: Reach | None = None
 
     @property
     def doubt(self) -> str | None:
@@ -180,6 +186,12 @@ class AuditReport:
         """The complete window with the widest finding, that of the last if several have it."""
         complete = [window for window in reversed(self.windows) if window.complete]
         return min(complete, key=lambda window: window.finding.order(), default=None)
+
+    @property
+    def latest(self) -> int | None:
+        """The number of the last complete window: of the last one if none is, ``None`` if none."""
+        complete = [i for i, window in enumerate(self.windows) if window.complete]
+        return max(complete, default=len(self.windows) - 1 if self.windows else None)
 
     def _windows_with(self, *verdicts: Verdict) -> int:
         return sum(window.verdict in verdicts for window in self.windows)
@@ -230,6 +242,9 @@ class AuditReport:
             "told": self.told,
             "overruled": self.overruled,
             "cost_paid": self.cost_paid,
+            "groups": [asdict(group) for group in self.groups],
+            "groups_window": self.latest,
+            "reach": None if self.reach is None else self.reach.to_dict(),
             "overruled_by_group": [[g, n] for g, n in self.overruled_by_group.items()],
             "overruled_by_position": list(self.overruled_by_position),
             "followed": [[g, n] for g, n in self.followed.items()],

@@ -26,6 +26,10 @@ from fairshield.spec.base import both as both
 from fairshield.spec.base import property_from_dict as property_from_dict
 from fairshield.spec.binding import can_bind as can_bind
 from fairshield.spec.binding import can_ever_bind as can_ever_bind
+from fairshield.spec.compared import GroupRate as GroupRate
+from fairshield.spec.compared import Reach as Reach
+from fairshield.spec.compared import rates_of as rates_of
+from fairshield.spec.compared import reach_of as reach_of
 from fairshield.spec.corridors import Corridor as Corridor
 from fairshield.spec.finding import UNTOLD as UNTOLD
 from fairshield.spec.finding import Finding as Finding
