@@ -35,7 +35,6 @@ config: Any = _numba_config  # its settings are made at run time, unknown to typ
 _OPTIONS: dict[str, Any] = {
     "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True,
 }  # fmt: skip
-_NO_ENTRY: dict[str, Any] = {"no_cpython_wrapper": True}
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 """For functions that allocate nothing: counting references to arrays takes time at every call."""
 
@@ -83,18 +82,9 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compiled
 
 
-def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """:func:`jit` for what compiled functions alone call.
-
-    An entry for the interpreter takes about as long to compile as a short function.  Without one,
-    a call from there ends the process.
-    """
-    return jit(**_NO_ENTRY, **options)
-
-
 def inlined(**options: Any) -> Any:
-    """Compile as a part of every compiled function that calls it; no others may."""
-    return njit(forceinline=True, **_NO_ENTRY, **_OPTIONS, **options)
+    """Compile as a part of every function that calls it."""
+    return njit(forceinline=True, **_OPTIONS, **options)
 
 
 def content(package: Path) -> str:

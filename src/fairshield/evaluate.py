@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.codes import accepts
-from fairshield.compiler import called, jit
+from fairshield.compiler import jit
 from fairshield.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.layout import Layout
@@ -113,7 +113,7 @@ def _block_starts(layout: Layout) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum((n_a + 1) * pairs)))
 
 
-@called()
+@jit()
 def _place(labelled: bool, horizon: int, at: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
     """Where a state stands in a layer."""
     if labelled:

@@ -12,6 +12,7 @@ unfair the decisions were.  Readers of outcomes count them here, by group and by
 3. All known outcomes of the rejected are the same, as if they had been filled in.  So they are
    when five with the other outcome were to be expected even if it were ten times rarer among the
    rejected than among the accepted.
+4. Thirty people or more were accepted and nobody rejected: a log of accepted people alone.
 
 The first two need enough unknown outcomes: five, or more than a tenth of all people.  Fewer may
 just be waiting, and would change little.  The first and the last are asked of all people together
@@ -41,6 +42,7 @@ ADVICE = (
 _HANDFUL = 5
 _TENTH, _ERRORS = 10, 3
 _RARER, _EXPECTED = 10, 5
+_ALL_ACCEPTED = 30
 
 
 class Known(NamedTuple):
@@ -82,7 +84,7 @@ class Coverage:
 count were accepted, whatever was decided (docs/late-outcomes.md)
         """
         for where, accepted, rejected in self._parts():
-            doubt = _nobody(where, accepted, rejected)
+            doubt = _nobody(where, accepted, rejected) or _left_out(where, accepted, rejected)
             doubt = doubt or _filled_in(where, accepted, rejected, self.relevant)
             if where and not doubt:
                 doubt = _uneven(where, accepted, rejected)
@@ -182,7 +184,7 @@ class OutcomeTally:
         self._counts = {group: [int(n) for n in counts] for group, *counts in data}
 
 
-# The three rules ----------------------------------------------------------------------------
+# The four rules ----------------------------------------------------------------------------
 
 
 def _together(parts: Iterable[Known]) -> Known:
@@ -209,6 +211,15 @@ def _nobody(where: str, accepted: Known, rejected: Known) -> str | None:
                 f"who count were {other}, whatever was decided"
             )
     return None
+
+
+def _left_out(where: str, accepted: Known, rejected: Known) -> str | None:
+    if where or rejected.people or accepted.people < _ALL_ACCEPTED:
+        return None
+    return (
+        f"all {accepted.people:,} people in the log were accepted, so every rate is 1: those who "
+        "were rejected may have been left out of it"
+    )
 
 
 def _uneven(where: str, accepted: Known, rejected: Known) -> str | None:

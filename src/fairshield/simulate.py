@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import called, jit
+from fairshield.compiler import jit
 from fairshield.counts import GroupCount, is_whole
 from fairshield.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, InputSchedule
@@ -289,6 +289,6 @@ def _simulate(
                 _write(paths[1, window, t + 1], n_a, free_a, n_b, free_b)
 
 
-@called()
+@jit()
 def _write(out: Any, n_a: int, k_a: int, n_b: int, k_b: int) -> None:
     out[0], out[1], out[2], out[3] = n_a, k_a, n_b, k_b

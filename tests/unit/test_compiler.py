@@ -6,10 +6,8 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -74,34 +72,6 @@ def test_every_compiled_function_is_kept_under_the_content_of_the_package(module
         # What is inlined everywhere is kept nowhere.
         if not function.targetoptions.get("forceinline"):
             assert digest in function.stats.cache_path
-
-
-def python_functions(module: str) -> Iterator[FunctionType]:
-    """Of a module and of its classes."""
-    everything = vars(import_module(f"fairshield.{module}"))
-    classes = [x for x in everything.values() if isinstance(x, type)]
-    for f in (*everything.values(), *(x for c in classes for x in vars(c).values())):
-        if isinstance(f, FunctionType):
-            yield f
-
-
-def named_in(function: FunctionType) -> Iterator[Any]:
-    """Globals that a function names, and what it names of the modules among them."""
-    names, known = function.__code__.co_names, function.__globals__
-    for found in (known[name] for name in names if name in known):
-        yield found
-        if isinstance(found, ModuleType):
-            yield from (getattr(found, name) for name in names if hasattr(found, name))
-
-
-@pytest.mark.parametrize("module", [*COMPILED, "verify.reach", "synthesis.solver", "many.policy"])
-def test_what_has_no_entry_is_called_by_compiled_functions_only(module: str) -> None:
-    for function in python_functions(module):
-        for found in named_in(function):
-            entered = not getattr(found, "targetoptions", {}).get("no_cpython_wrapper")
-            assert entered, (
-                f"{function.__qualname__} calls {found.__name__}, which ends the process"
-            )
 
 
 def test_all_compiled_modules_are_listed() -> None:

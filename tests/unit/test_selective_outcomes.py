@@ -164,3 +164,17 @@ def test_a_shielded_classifier_refuses_unknown_outcomes() -> None:
     truth = np.where(ACCEPTED, GOOD.astype(float), np.nan)
     with pytest.raises(fs.InvalidValueError, match=PAGE):
         model.predict(X, sensitive_features=GROUPS, outcomes=truth)
+
+
+def test_a_log_of_accepted_people_alone_shows_nothing() -> None:
+    alone = [r for r in everybody() if r.fields["accepted"]]
+    report = fs.audit(EQUAL, alone)
+    assert report.holds
+    assert not report
+    assert "may have been left out" in str(report.doubt)
+    monitor = fs.Monitor(EQUAL, groups=("a", "b"))
+    for r in alone:
+        monitor.observe(r.group(), accepted=True, outcome=r.flag("outcome"))
+    monitor.end()
+    assert not monitor.report().quiet
+    assert fs.audit(EQUAL, alone[:20]).doubt is None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.codes import accepts
-from fairshield.compiler import NO_ALLOCATION, called, jit
+from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.counts import At
 from fairshield.long import LongPolicy
 from fairshield.many import ManyPolicy
@@ -25,7 +25,6 @@ from fairshield.runtime.requests import Requests
 
 Ints = NDArray[np.int64]
 _jit = jit(**NO_ALLOCATION)
-_called = called(**NO_ALLOCATION)
 # The arrays of a policy are many arguments, and handing them on takes as long as a look-up.
 _INLINE: dict[str, Any] = {"forceinline": True, **NO_ALLOCATION}
 
@@ -103,7 +102,7 @@ def _no_salvage(rows: RowTable) -> RowTable:
 # Look-ups -----------------------------------------------------------------------------------
 
 
-@_called
+@_jit
 def place(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
     """See :meth:`fairshield.layout.Layout.place`."""
     seen = n_a + n_b
@@ -115,7 +114,7 @@ def place(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) 
     return first + (seen + 2) * (seen + 2) // 4 - (n_b + 1) * (n_b + 2) // 2 + k_b, k_a
 
 
-@_called
+@_jit
 def count_up_to(values: Any, x: Any) -> int:
     """How many of the sorted ``values`` are at most ``x``; numpy's search takes long to compile."""
     first, end = np.int64(0), np.int64(len(values))
@@ -128,7 +127,7 @@ def count_up_to(values: Any, x: Any) -> int:
     return first
 
 
-@_called
+@_jit
 def _dense_start(tables: PolicyTables, row: int) -> int:
     if tables.mark < 0:
         return tables.dense_starts[row]
@@ -136,7 +135,7 @@ def _dense_start(tables: PolicyTables, row: int) -> int:
     return tables.dense_starts[i] if i >= 0 and tables.dense_rows[i] == row else -1
 
 
-@_called
+@_jit
 def feasible(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> bool:
     """See :meth:`fairshield.rows.RowReader.feasible`."""
     row, k = place(tables, t, n_a, k_a, n_b, k_b)
@@ -149,7 +148,7 @@ def feasible(tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: in
     return start < 0 or tables.dense_codes[start + k - lo] != tables.dead
 
 
-@_called
+@_jit
 def find_code(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -171,7 +170,7 @@ def find_code(
     return 0 if code == tables.dead else code
 
 
-@_called
+@_jit
 def salvage_code(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:
@@ -186,7 +185,7 @@ def salvage_code(
     return 0 if code == tables.salvage_dead else code
 
 
-@called(**_INLINE)
+@jit(**_INLINE)
 def look_up(
     tables: PolicyTables, t: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int
 ) -> int:

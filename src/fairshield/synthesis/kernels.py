@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import called, inlined, jit
+from fairshield.compiler import inlined, jit
 from fairshield.layout import GAP
 from fairshield.synthesis.levels import Levels
 from fairshield.synthesis.row_kernels import (
@@ -46,7 +46,6 @@ from fairshield.synthesis.row_kernels import (
 from fairshield.synthesis.vectors import LANES
 
 _jit = jit(**FAST)
-_called = called(**FAST)
 _inline = inlined(**FAST)
 
 
@@ -198,7 +197,7 @@ def _columns(v: Floats, at: Any, step: Any, cells: int, begin: int, n: Any, out:
         v[out + n + j] = v[at + k * step + U(1)] if inside else np.inf
 
 
-@_called
+@_jit
 def _strike(
     v: Floats, own: int, begin: int, lo: int, hi: int, n: Any, each: NDArray[np.bool_],
     fair_state: int, notes: Bits,
@@ -211,7 +210,7 @@ def _strike(
             notes[DEAD, j // U(WORD)] |= U(1) << (j % U(WORD))
 
 
-@_called
+@_jit
 def _set_aside(layer: Layer, at: int, step: int, rows: int, out: int) -> None:
     """Copy the first ``rows`` states of as many rows."""
     for i in range(rows):
@@ -219,7 +218,7 @@ def _set_aside(layer: Layer, at: int, step: int, rows: int, out: int) -> None:
             layer.values[U(out + i * rows) + k] = layer.values[U(at + i * step) + k]
 
 
-@_called
+@_jit
 def _turn_hulls(layer: Layer, row: int, rows: int, cells: int, out: int) -> None:
     """Hulls of the rows of a pair if they ran along the other group."""
     lo, hi = layer.lo, layer.hi
@@ -234,7 +233,7 @@ def _turn_hulls(layer: Layer, row: int, rows: int, cells: int, out: int) -> None
 # One block of one layer ---------------------------------------------------------------------
 
 
-@_called
+@_jit
 def _back_up_block(
     layer: Layer, prices: Prices, method: Method, stay: Floats | None, step: int,
     fair: Fair | None, strike: bool, record: Record | None, keep: bool,
@@ -300,7 +299,7 @@ def _back_up_block(
         below, row_a = below + rows_a * step_a, row_a + rows_a
 
 
-@_called
+@_jit
 def row_in_layer(n_a: int, n_b: int, labelled: bool) -> int:
     """The first row of a pair, see :meth:`fairshield.layout.Layout.place`."""
     seen = n_a + n_b

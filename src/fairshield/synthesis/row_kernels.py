@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.compiler import NO_ALLOCATION, called, inlined
+from fairshield.compiler import NO_ALLOCATION, inlined, jit
 from fairshield.synthesis.levels import Levels
 from fairshield.synthesis.vectors import (
     LANES,
@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 FAST: dict[str, Any] = {"fastmath": {"nnan", "nsz", "reassoc", "contract", "arcp"}, **NO_ALLOCATION}
-_called = called(**FAST)
+_jit = jit(**FAST)
 # Rows are short: passing a dozen arrays to a real function would cost more than the row.
 _inline = inlined(**FAST)
 
@@ -312,7 +312,7 @@ def _noted(notes: Bits, question: int, i: Any) -> Any:
     return (notes[question, i // U(WORD)] >> (i % U(WORD))) & U(1)
 
 
-@_called
+@_jit
 def _codes_from_notes(notes: Bits, size: Any, codes: Floats) -> None:
     """Codes of a row with one cost level."""
     for i in range(size):

@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.codes import accepts
-from fairshield.compiler import NO_ALLOCATION, called, jit
+from fairshield.compiler import NO_ALLOCATION, jit
 from fairshield.many import kernels as many
 from fairshield.runtime.compiled import PolicyTables, look_up, place
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 _jit = jit(**NO_ALLOCATION)
-_called = called(**NO_ALLOCATION)
 
 REJECT, ACCEPT = 1, 2
 
 
-@_called
+@_jit
 def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
     """Decisions that some proposal and cost level bring about: ``REJECT | ACCEPT``.
 
