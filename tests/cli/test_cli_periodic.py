@@ -425,6 +425,17 @@ def test_one_period_of_a_dynamic_policy_holds(
     assert "nothing is shown about later periods" in result.stdout
 
 
+def test_periods_nobody_asked_about_are_not_enough(command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "p.shield"
+    spec = ["--property", "demographic-parity", "--bound", "0.5", *SHARES]
+    command("synthesize", *spec, "--periodic", "dynamic", "--period", 4, "-o", path)
+    for options, status in (([], 3), (["--periods", "2"], 0)):
+        result = command("verify", path, *options)
+        assert (result.exit_code, result.stderr) == (status, "")
+        assert "no violation in 2 periods (" in result.stdout
+        assert "nothing is shown about later periods" in result.stdout
+
+
 # explain ------------------------------------------------------------------------------------
 
 

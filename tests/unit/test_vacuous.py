@@ -212,7 +212,11 @@ def test_periods_in_which_nothing_can_bind_show_nothing() -> None:
             ("kept", False, "perpetual shields are always fair"),
             "no violation in the first plan",
         ),
-        (Dynamic(rare(0, "0.5"), EVEN, 4), ("kept", False, None), "nothing is shown about"),
+        (
+            Dynamic(rare(0, "0.5"), EVEN, 4),
+            ("inconclusive", False, None),
+            "nothing is shown about later periods",
+        ),
     ],
     ids=lambda x: getattr(x, "kind", None),
 )
@@ -224,3 +228,23 @@ def test_what_was_looked_at_and_what_rests_on_a_theorem(
     assert words in found.result
     told = found.to_dict()
     assert (told["verdict"], told["exhaustive"], told["rests_on"]) == verdict
+
+
+@pytest.mark.parametrize("periods", [1, 2])
+def test_whoever_asks_about_some_periods_is_answered_about_these(periods: int) -> None:
+    policy = Dynamic(rare(0, "0.5"), EVEN, 4)
+    found = verify_periodic(policy, periods=periods)
+    assert (found.verdict, found.exhaustive, found.rests_on) == ("kept", False, None)
+    asked = "the first period" if periods == 1 else "the first 2 periods"
+    assert f"{asked}, groups" in str(found.claim)
+    assert "all that was asked about; nothing is shown about later periods" in found.result
+    assert found.to_dict()["claim"]["asked_periods"] == periods
+
+
+def test_a_theorem_covers_more_than_the_periods_asked_about() -> None:
+    found = verify_periodic(Perpetual(rare(0), EVEN, 4), periods=1)
+    assert (found.verdict, found.claim.asked_periods) == ("kept", None)
+    assert "asked about" not in found.result
+    other = fs.DemographicParity("0.05", min_support=8)
+    uncovered = verify_periodic(Perpetual(rare(0), EVEN, 4), prop=other, periods=1)
+    assert (uncovered.rests_on, uncovered.claim.asked_periods) == (None, 1)

@@ -87,7 +87,8 @@ def verify(
     --periods periods if that is given; static and dynamic ones over --periods periods, and
     nothing is shown about later ones. What a run really did is checked by audit.
 
-    Exit 3 if nothing is shown: the property can never bind, or neither states nor a theorem tell.
+    Exit 3 if nothing is shown: the property can never bind, or neither states nor a theorem tell,
+    as of static and dynamic policies unless --periods says which periods you ask about.
     """
     loaded, asked = load_policy(policy), given(words)
     _check_window(loaded, asked)

@@ -52,8 +52,9 @@ def verify_periodic(
         What must hold at the end of every period, besides what the policy says of itself.
     periods
         How many periods are explored, one after the other: 2 by default for static and Dynamic
-        policies, none for perpetual ones beyond their first plan.  What is confirmed of a static
-        or Dynamic policy is confirmed for these periods only.
+        policies, none for perpetual ones beyond their first plan.  Of a static or Dynamic policy
+        it is asked about these periods alone, and the verdict is about them; if nobody says how
+        many, about all periods, of which two show too little to conclude.
     progress
         Called with the share of work done, between 0 and 1.
 
@@ -73,6 +74,8 @@ def verify_periodic(
         policy.prop, (policy.period,), policy.start, asked=prop, kind=policy.kind,
         periods=policy.last,
     )  # fmt: skip
+    if periods is not None and _theorem(policy, claim) is None:
+        claim = replace(claim, asked_periods=int(periods))
     if isinstance(policy, ExactPeriodic):
         if periods is not None:
             raise InvalidValueError(

@@ -43,6 +43,8 @@ class Claim:
         What the caller said must hold, if anything; then it must besides all that.
     kind, periods
         Of a periodic policy: which kind, and how many periods there are, if there is a last one.
+    asked_periods
+        About how many of the first periods the caller asked; ``None``: about all there are.
     risk
         The probability of a violation that a best effort admits; it is not verified.
     """
@@ -56,6 +58,7 @@ class Claim:
     kind: str | None = None
     periods: int | None = None
     risk: float = 0.0
+    asked_periods: int | None = None
 
     @property
     def judged(self) -> Property:
@@ -85,6 +88,7 @@ class Claim:
             "start": plain_counts(self.start),
             "periodic": self.kind,
             "periods": self.periods,
+            "asked_periods": self.asked_periods,
         }
 
     def __str__(self) -> str:
@@ -101,6 +105,9 @@ class Claim:
     def _when(self) -> str:
         if self.kind is not None:
             periods = "" if self.periods is None else f", {self.periods} periods"
+            if self.asked_periods is not None:
+                n = self.asked_periods
+                periods = ", the first period" if n == 1 else f", the first {n} periods"
             return f"after every {self.due[0]} decisions, {self.kind}{periods}"
         beyond = f" (and {self.further} more are planned)" if self.further else ""
         return f"after {in_words(map(str, self.due))} decisions{beyond}"

@@ -60,14 +60,15 @@ class Verification:
         """``"kept"``, ``"violated"``, ``"vacuous"`` or ``"inconclusive"``.
 
         Vacuous: nothing was violated, since nothing can bind.  Inconclusive: no violation was
-        found in the sample that was looked at, and no theorem covers the rest.  Periods that were
-        explored from their beginning to their end are no sample.
+        found in what was looked at, and no theorem covers the rest that was asked about.  Of some
+        periods, kept means these if the caller asked about these.
         """
         if not self.holds:
             return "violated"
         if not self.can_bind:
             return "vacuous"
-        shown = self.exhaustive or self.rests_on is not None or self.periods is not None
+        shown = self.exhaustive or self.rests_on is not None
+        shown = shown or (self.periods is not None and self.periods == self.claim.asked_periods)
         return "kept" if shown else "inconclusive"
 
     def __bool__(self) -> bool:
@@ -109,7 +110,9 @@ class Verification:
         rest = "later periods" if periods else "all other windows"
         theorem = f"{rest} rest on a theorem ({self.rests_on})"
         nothing = f"nothing is shown about {rest}"
-        return f"no violation in {self._explored}; {nothing if self.rests_on is None else theorem}"
+        if self.verdict == "kept":
+            nothing = f"all that was asked about; {nothing}"
+        return f"no violation in {self._explored}; {theorem if self.rests_on else nothing}"
 
     @property
     def _looked(self) -> str:
