@@ -19,7 +19,7 @@ from fairshield.counts import is_whole, name_order
 from fairshield.errors import InvalidValueError, MissingExtraError
 from fairshield.groups import Coded, groups_of
 from fairshield.inputs.columns import check_known, column
-from fairshield.outcomes import OutcomeTally
+from fairshield.outcomes import warn_of_outcomes
 from fairshield.spec import (
     DemographicParity,
     DisparateImpact,
@@ -174,20 +174,15 @@ def _counters(
     n = _complete(len(accepted), horizon)
     counts = np.arange(len(accepted)) < n
     if prop.relevant_outcome is not None:
-        _warn_of_outcomes(names, group, accepted, outcome, relevant=prop.relevant_outcome)
+        warn_of_outcomes(
+            names, group, accepted, outcome,
+            relevant=prop.relevant_outcome, whose="by y_pred", stacklevel=4,
+        )  # fmt: skip
         counts &= outcome == prop.relevant_outcome
     here = np.flatnonzero(counts)
     # Compared with a group of nobody where there is one group only, as in a slice of the people.
     shape = n // horizon, max(len(names), 2)
     return count_windows(here // horizon, group[here], accepted[here], shape)
-
-
-def _warn_of_outcomes(
-    names: list[Any], group: Ints, accepted: NDArray[Any], outcome: NDArray[Any], *, relevant: bool
-) -> None:
-    told = OutcomeTally()
-    told.know_many([str(name) for name in names], group, accepted, outcome)
-    told.coverage(relevant=relevant).warn("by y_pred", stacklevel=4)
 
 
 def _numbered(groups: NDArray[Any] | Coded) -> tuple[list[Any], Ints]:

@@ -25,7 +25,7 @@ from fairshield.errors import (
 from fairshield.groups import Coded, Unseen, cross
 from fairshield.inputs import InputModel, InputSchedule
 from fairshield.inputs.columns import costs_of, flags, numbers, threshold_for, unknown_outcomes
-from fairshield.outcomes import OutcomeTally
+from fairshield.outcomes import warn_of_outcomes
 from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
 from fairshield.policy import Policy
 from fairshield.records import Record, as_flag
@@ -382,7 +382,11 @@ def _decide(
     said, price = reading.requests(frame)
     known = reading.outcomes(frame, labelled=stream.policy.labelled)
     if known is not None:
-        _warn_of_outcomes(who, said, known, stream.policy.prop)
+        relevant = stream.policy.prop.relevant_outcome
+        warn_of_outcomes(
+            who.names, who.codes, said, known,
+            relevant=relevant, whose="by what was proposed", stacklevel=4,
+        )  # fmt: skip
     order = _order(frame, reading.order_by)
     if order is None:
         answers = stream.decide_many(who, said, price, known, reasons=reasons)
@@ -392,14 +396,6 @@ def _decide(
             stream.decide_many(who[order], said[order], price[order], later, reasons=reasons), order
         )
     return dict(zip(ADDED, answers, strict=True))
-
-
-def _warn_of_outcomes(
-    who: Coded, said: NDArray[np.bool_], known: NDArray[np.bool_], prop: Property
-) -> None:
-    told = OutcomeTally()
-    told.know_many([str(name) for name in who.names], who.codes, said, known)
-    told.coverage(relevant=bool(prop.relevant_outcome)).warn("by what was proposed", stacklevel=4)
 
 
 def _replaced(answers: Answers, order: NDArray[Any]) -> Answers:

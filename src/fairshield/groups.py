@@ -91,7 +91,7 @@ class Unseen:
     def known_as(self, name: Any, known: tuple[Group, ...]) -> Group | None:
         """The declared group that ``name`` counts as; ``None`` if the proposal is followed."""
         name = _plain(name)
-        missing, listed = _is_missing(name), dict(self.names)
+        missing, listed = is_missing(name), dict(self.names)
         listed_here = place_among(tuple(listed), name) >= 0
         if not missing and not listed_here and reads_like(name, known) is not None:
             raise unknown_group(name, known)
@@ -147,13 +147,14 @@ def _spelt(name: Group, known: tuple[Group, ...]) -> Group:
 
 def stranger(name: Any) -> Group:
     """How somebody of an undeclared group is reported; a missing name has a name, too."""
-    return MISSING if _is_missing(name) else group_name(name)
+    return MISSING if is_missing(name) else group_name(name)
 
 
-def _is_missing(name: Any) -> bool:
-    if name is None or type(name).__name__ == "NAType":
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, not a number, or what pandas has instead."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    differs = name != name
+    differs = value != value
     return differs is True or (isinstance(differs, np.bool_) and bool(differs))
 
 
@@ -393,7 +394,7 @@ def _as_text(column: Coded) -> Coded:
     number = np.zeros(len(column.names), np.intp)
     for code in column.used():
         name = column.names[code]
-        known, text = (None if _is_missing(name) else group_name(name)), str(stranger(name))
+        known, text = (None if is_missing(name) else group_name(name)), str(stranger(name))
         if meant.setdefault(text, known) != known:
             raise InvalidValueError(
                 f"{meant[text]!r} and {known!r} read alike, so that people of two groups would be "

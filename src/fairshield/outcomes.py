@@ -184,7 +184,23 @@ class OutcomeTally:
         self._counts = {group: [int(n) for n in counts] for group, *counts in data}
 
 
-# The four rules ----------------------------------------------------------------------------
+def warn_of_outcomes(
+    names: Iterable[Any],
+    g: NDArray[Any],
+    y: NDArray[np.bool_],
+    z: NDArray[np.bool_],
+    *,
+    relevant: bool | None,
+    whose: str,
+    stacklevel: int,
+) -> None:
+    """Warn of outcomes ``z`` that look filled in by decisions ``y``; groups are numbers."""
+    told = OutcomeTally()
+    told.know_many([str(name) for name in names], g, y, z)
+    told.coverage(relevant=bool(relevant)).warn(whose, stacklevel)
+
+
+# The four rules -----------------------------------------------------------------------------
 
 
 def _together(parts: Iterable[Known]) -> Known:

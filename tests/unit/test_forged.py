@@ -209,7 +209,8 @@ def test_what_was_verified_is_told() -> None:
     assert found.to_dict()["claim"] == {
         "property": str(PARITY), "asked": None, "terminal": None, "due": [5, 10], "further": 0,
         "risk": 0.0,
-        "start": [["a", 4, 2], ["b", 6, 3]], "periodic": None, "periods": None, "asked_periods": None,
+        "start": [["a", 4, 2], ["b", 6, 3]], "periodic": None, "periods": None,
+        "asked_periods": None,
     }  # fmt: skip
     planned = fs.synthesize(PARITY, EVEN, horizon=6, further=6, terminal=fs.Sustained(PARITY))
     told = str(fs.verify(planned))

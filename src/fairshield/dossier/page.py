@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fairshield._version import __version__
+from fairshield.counts import in_words
 from fairshield.dossier import charts, words
 from fairshield.dossier.content import Dossier, Overruled
 from fairshield.inputs import InputSchedule
@@ -78,7 +79,7 @@ def _rendered(dossier: Dossier) -> str:
         named=_NAMED,
         colours=charts.COLOURS,
         told=dossier.report.told or not dossier.report.decisions,
-        names=words.listed(dossier.groups),
+        names=in_words(dossier.groups),
     )  # fmt: skip
 
 

@@ -5,14 +5,13 @@ Says nothing that is not in docs/guarantees.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from markupsafe import Markup
 
-from fairshield.counts import Counts
+from fairshield.counts import Counts, in_words
 from fairshield.dossier.content import Dossier
 from fairshield.long import LongPolicy
 from fairshield.periodic import Guarantee, PeriodicPolicy
@@ -55,7 +54,7 @@ def requirement(prop: Property, groups: tuple[object, ...]) -> str:
     """What the property asks, in a sentence."""
     among = {None: "people", True: "people with outcome 1", False: "people with outcome 0"}
     share = f"share of {among[prop.relevant_outcome]} who are accepted"
-    names = f"groups {listed(groups)}" if len(groups) <= _NAMED else f"{len(groups)} groups"
+    names = f"groups {in_words(groups)}" if len(groups) <= _NAMED else f"{len(groups)} groups"
     pair = names if len(groups) == 2 else f"any two of the {names}"
     if isinstance(prop, DifferenceOfRates):
         return f"The {share} differs between {pair} by at most {exactly(prop.bound)}."
@@ -75,16 +74,6 @@ def requirement(prop: Property, groups: tuple[object, ...]) -> str:
             f"{exactly(prop.upper)}."
         )
     return f"{prop.words()}."
-
-
-def listed(names: Sequence[object]) -> str:
-    """Names as a sentence has them.
-
-    >>> listed(("a", "b")), listed(("a", "b", "c"))
-    ('a and b', 'a, b and c')
-    """
-    *most, last = map(str, names)
-    return f"{', '.join(most)} and {last}"
 
 
 _RATE_A, _RATE_B = (f"<i>k</i><sub>{g}</sub>/<i>n</i><sub>{g}</sub>" for g in "ab")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError, argument, shown
+from fairshield.groups import is_missing
 from fairshield.outcomes import ADVICE
 from fairshield.records import as_flag, as_number
 
@@ -64,7 +65,7 @@ def check_known(outcomes: NDArray[Any], name: str) -> None:
     """Refuse outcomes that are not known."""
     if outcomes.dtype.kind not in "fO":
         return
-    missing = [i for i, value in enumerate(outcomes.tolist()) if _is_missing(value)]
+    missing = [i for i, value in enumerate(outcomes.tolist()) if is_missing(value)]
     if missing:
         raise unknown_outcomes(f"{name}[{missing[0]}]", len(missing), len(outcomes))
 
@@ -75,11 +76,6 @@ def unknown_outcomes(first: str, missing: int, people: int) -> InvalidValueError
         f"{first} is missing, as {missing:,} of {people:,} are, and people are counted by it: "
         f"{ADVICE}"
     )
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a value stands for none: ``None``, not a number, or what pandas has instead."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def numbers(values: NDArray[Any], name: str) -> Floats:
