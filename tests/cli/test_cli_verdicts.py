@@ -303,3 +303,23 @@ def test_a_page_by_the_calendar_speaks_of_quarters(command: Any, tmp_path: Path)
     said = command("audit", tmp_path / "dated.jsonl", *IMPACT, "--by", "quarter").stdout
     assert "4, the last as far as 2024-10-15" in said
     assert "complete" not in said
+
+
+def test_a_fair_end_is_drawn_inside_the_band(command: Any, tmp_path: Path) -> None:
+    """What small groups measured is drawn where nothing binds, in grey; then the pair that does."""
+    none = '{"group": "few", "accepted": 0}\n' * 6
+    page = page_of(command, tmp_path, none + log_of(0.5, 0.5), *IMPACT, "--min-support", "30")
+    chart = re.findall(r'<svg viewBox="0 0 960 300".*?</svg>', page, re.DOTALL)[0]
+    band = re.search(r'class="band" x="\S+" y="(\S+)" width="\S+" height="(\S+)"', chart)
+    dots = re.findall(r'<circle class="fair" cx="\S+" cy="(\S+)"', chart)
+    assert band is not None
+    assert len(dots) == 1
+    assert float(band[1]) <= float(dots[0]) <= float(band[1]) + float(band[2])
+    assert 'class="run unbound"' in chart
+    assert "measured where nothing is bound" in page
+
+
+def test_without_support_nothing_is_drawn_in_grey(command: Any, tmp_path: Path) -> None:
+    page = page_of(command, tmp_path, log_of(0.5, 0.5), *IMPACT)
+    assert 'class="run unbound"' not in page
+    assert "measured where nothing is bound" not in page

@@ -7,94 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from fairshield.counts import GroupCount
 from fairshield.dossier.content import Dossier, Floats, Ints
-from fairshield.plots import signed_gap
-from fairshield.spec import (
-    BoundedRates,
-    DifferenceOfRates,
-    DisparateImpact,
-    Property,
-    ShareParity,
-    Verdict,
-)
+from fairshield.dossier.running import COLOURS, Series, has_sign, running
+from fairshield.spec import BoundedRates, Verdict
 
 WIDTH, HEIGHT = 960, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 26, 12, 34
 _PLOT = WIDTH - _LEFT - _RIGHT
 _MOST_BARS = 120
-COLOURS = 6
-"""Groups that have a colour of their own; more begin again."""
 _FEW_ENDS = 60
 """Windows up to which the way through each is drawn; of more, their ends."""
 _MANY_WINDOWS = 20
 """Complete windows from which on their ways are worth laying over each other."""
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """What is drawn over time: lines by name, the allowed band, and what the axis says."""
-
-    lines: tuple[tuple[str, Floats], ...]
-    low: float
-    high: float
-    axis: str
-
-
-def running(dossier: Dossier) -> Series:
-    """What the property bounds, after every decision."""
-    prop, counters = dossier.prop, dossier.counters
-    of_any = "" if len(dossier.groups) == 2 else " of any two groups"
-    if isinstance(prop, BoundedRates):
-        lines = _rates(dossier)
-        return Series(lines, float(prop.lower), float(prop.upper), "share accepted")
-    counts = [GroupCount(*counters.T[i : i + 2]) for i in range(0, counters.shape[1], 2)]
-    if isinstance(prop, DisparateImpact) and prop.two_sided:
-        two = np.sum([count.seen > 0 for count in counts], axis=0) >= 2
-        ratio = np.where(two, 1.0 - prop.measured_bias_array(*counts), np.nan)
-        axis = f"impact ratio, the lower rate to the higher{of_any}"
-        return Series((("impact ratio", ratio),), float(prop.bound), 1.0, axis)
-    if _has_sign(prop) and len(dossier.groups) == 2:
-        a, b = (str(group) for group in dossier.groups)
-        gap = signed_gap(prop, counters)
-        gap = np.where(counters[:, [0, 2]].min(axis=1) > 0, gap, np.nan)
-        return Series((("bias", gap),), -prop.limit, prop.limit, _gap_axis(prop, a, b))
-    name = dossier.prop.finding(dossier.start).measure
-    axis = f"{name}, the largest{of_any}" if of_any else name
-    return Series(((name, prop.measured_bias_array(*counts)),), 0.0, prop.limit, axis)
-
-
-def _rates(dossier: Dossier) -> tuple[tuple[str, Floats], ...]:
-    """Each group's share of people accepted; of more groups than colours, lowest and highest."""
-    rates = [_rate(dossier.counters[:, 2 * i : 2 * i + 2]) for i in range(len(dossier.groups))]
-    if len(rates) <= COLOURS:
-        return tuple(zip(map(str, dossier.groups), rates, strict=True))
-    # A group of which nobody was seen is neither.
-    low, high = np.fmin.reduce(rates), np.fmax.reduce(rates)
-    return ("lowest of any group", low), ("highest of any group", high)
-
-
-def _has_sign(prop: Property) -> bool:
-    return isinstance(prop, DifferenceOfRates | ShareParity)
-
-
-def _gap_axis(prop: Property, a: str, b: str) -> str:
-    if isinstance(prop, DifferenceOfRates):
-        return f"rate of {a} minus rate of {b}"
-    return f"gap in people accepted, to those accepted of the two (positive: {a} ahead)"
-
-
-def _rate(counts: Ints) -> Floats:
-    seen = counts[:, 0].astype(np.float64)
-    rates = np.full(len(seen), np.nan)
-    np.divide(counts[:, 1], seen, out=rates, where=seen > 0)
-    return rates
 
 
 # Bias over time -----------------------------------------------------------------------------
@@ -109,8 +38,13 @@ def bias_chart(dossier: Dossier) -> Markup:
     if draws_ways(dossier):
         starts = _starts(dossier)
         for i, (_, values) in enumerate(series.lines):
-            path = _path(np.clip(values, low, high), starts, at_x, at_y)
-            parts.append(f'<path class="run run-{i % COLOURS}" d="{path}"/>')
+            for kind, there in (
+                ("unbound", ~series.bound[i]),
+                (f"run-{i % COLOURS}", series.bound[i]),
+            ):
+                shown = np.where(there, np.clip(values, low, high), np.nan)
+                path = _path(shown, starts, at_x, at_y)
+                parts += [f'<path class="run {kind}" d="{path}"/>'] if path else []
     parts += _ends(dossier, series, low, high, at_x, at_y)
     when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.called}"
     label = (
@@ -193,7 +127,7 @@ def _extent(dossier: Dossier, series: Series) -> tuple[float, float]:
     for values in at_ends:
         finite = values[np.isfinite(values)]
         far = max(far, float(np.abs(finite).max(initial=0.0)) * 1.1)
-    if _has_sign(dossier.prop):
+    if has_sign(dossier.prop):
         far = min(far, 1.0)  # no two shares are further apart
     return (-far if series.low < 0 else 0.0), far
 
@@ -253,12 +187,13 @@ def _ends(
     for window, end in zip(dossier.report.windows, dossier.ends, strict=True):
         if not window.complete:
             continue
-        for _, values in series.lines:
+        for (_, values), bound in zip(series.lines, series.bound, strict=True):
             value = float(values[end - 1])
             if math.isnan(value):
                 value = 0.0
             y = at_y(min(max(value, low), high))
-            marks[window.finding.verdict][f"{at_x(int(end)):.1f}", f"{y:.1f}"] = None
+            kind: Verdict = window.finding.verdict if bound[end - 1] else "exempt"
+            marks[kind][f"{at_x(int(end)):.1f}", f"{y:.1f}"] = None
     radius = 4 if len(dossier.ends) <= 40 else 2.6 if len(dossier.ends) <= 300 else 1.8
     dots = [
         f'<circle class="{kind}" cx="{x}" cy="{y}" r="{radius}"/>'

@@ -14,6 +14,7 @@ from fairshield._version import __version__
 from fairshield.counts import in_words
 from fairshield.dossier import charts, words
 from fairshield.dossier.content import Dossier, Overruled
+from fairshield.dossier.running import COLOURS, running
 from fairshield.inputs import InputSchedule
 from fairshield.long import LongPolicy
 from fairshield.periodic import PeriodicPolicy
@@ -57,7 +58,7 @@ def _rendered(dossier: Dossier) -> str:
         exceptions=words.exceptions(dossier.prop, len(dossier.groups)),
         start=words.counted(dossier.start),
         promise=found,
-        series=charts.running(dossier),
+        series=running(dossier),
         bias_chart=charts.bias_chart(dossier) if dossier.report.decisions else "",
         within_chart=charts.within_chart(dossier),
         every_way=charts.draws_ways(dossier),
@@ -77,7 +78,7 @@ def _rendered(dossier: Dossier) -> str:
         has_time=any(person.time for person in dossier.overruled),
         has_case=any(person.case for person in dossier.overruled),
         named=_NAMED,
-        colours=charts.COLOURS,
+        colours=COLOURS,
         told=dossier.report.told or not dossier.report.decisions,
         names=in_words(dossier.groups),
     )  # fmt: skip
@@ -275,7 +276,7 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
 
 def _all_coloured(dossier: Dossier) -> bool:
     """Whether each group has a colour of its own."""
-    return len(dossier.groups) <= charts.COLOURS
+    return len(dossier.groups) <= COLOURS
 
 
 def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:
