@@ -21,6 +21,7 @@ from fairshield.records import (
     Columns,
     Format,
     Record,
+    as_threshold,
     decisions_of,
     format_of,
     read_number,
@@ -37,7 +38,7 @@ FIELDS = (
 )  # fmt: skip
 """Fields that may be read from a column of another name."""
 _TIDY = ("group", *FLAGS, *NUMBERS)
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 """What may be a number of thousands as well as one with three decimals."""
 _GROUPED = re.compile(r"\d[\s'\N{RIGHT SINGLE QUOTATION MARK}_]\d")
 """Digits in groups, parted by neither a point nor a comma."""
@@ -84,6 +85,9 @@ class Reading:
         The words of ``proposed``, ``accepted`` and ``outcome``, by field, or under ``""`` of all
         three; upper and lower case are the same.  They take the place of ``1, true, yes, accept,
         accepted`` and of ``0, false, no, reject, rejected``.
+    threshold
+        Records with a ``score`` and without ``proposed`` propose to accept from this score on, at
+        a cost, unless they have one, of the distance of the score from it.
 
     Examples
     --------
@@ -105,10 +109,13 @@ class Reading:
     encoding: str | None = None
     yes_words: OwnWords = field(default_factory=dict)
     no_words: OwnWords = field(default_factory=dict)
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.separator is not None:
             object.__setattr__(self, "separator", separator_of(self.separator))
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", as_threshold(self.threshold))
         if self.decimal not in (None, ".", ","):
             raise InvalidValueError(f"decimal must be '.' or ',', got {self.decimal!r}")
         if self.encoding is not None:
@@ -144,12 +151,14 @@ class Reading:
         keep: bool = False,
         optional: bool = False,
         exported: bool = False,
+        requests: bool = False,
     ) -> Iterator[Record]:
         """Records one at a time, as soon as their line is complete.
 
         With ``keep`` no field of a record is replaced by a column; with ``optional`` columns may
         be missing; ``exported``: the log may be one that a service has exported, of which the
-        decisions are read.
+        decisions are read; ``requests``: every record must say what was proposed, so that without
+        a threshold scores that are probabilities propose to accept from 0.5 on.
         """
         decimal, is_csv = self.decimal, self.format_of(path) == "csv"
         rows: Iterator[Record]
@@ -161,9 +170,11 @@ class Reading:
             rows, decimal = read_records(lines, "jsonl"), decimal or "."
         if exported:
             rows = decisions_of(rows)
+        scored = requests or self.threshold is not None
         readers = _readers(self._words(), decimal, is_csv)
         for record in renamed(rows, self.columns, keep=keep, optional=optional):
-            yield _translated(record, readers)
+            found = _translated(record, readers)
+            yield found.proposing(self.threshold) if scored else found
 
     def _words(self) -> dict[str, _Words]:
         """By field that has words of its own, what they mean."""
@@ -228,7 +239,7 @@ def _number(written: Any, decimal: str | None) -> Any:
     if not isinstance(written, str):
         return written
     text = tidy(written)
-    if decimal is None and _THOUSANDS.fullmatch(text):
+    if decimal is None and THOUSANDS.fullmatch(text):
         raise InvalidValueError(
             f"{text!r} may be thousands, or have three decimals: say what stands before decimals "
             f"with {argument('decimal', '.')} or {argument('decimal', ',')}"

@@ -85,6 +85,30 @@ class Record(NamedTuple):
             return default
         return self._parsed(key, as_cost)
 
+    def proposing(self, threshold: float | None) -> Record:
+        """The record with what its score proposes and at what cost, where it does not say so.
+
+        Accepted is from the threshold on, at the price of the distance from it; without one from
+        0.5 on, if the score is a probability.
+
+        >>> Record(2, {"score": "655.5"}).proposing(640).fields
+        {'score': '655.5', 'proposed': True, 'cost': 15.5}
+        """
+        if "proposed" in self.fields or "score" not in self.fields:
+            return self
+        score = self._parsed("score", as_score)
+        if threshold is None and not 0.0 <= score <= 1.0:
+            raise InvalidValueError(
+                f"line {self.line}: the score {score:g} lies outside 0 to 1, so that 0.5 need not "
+                f"be where acceptance begins: say from which score on with {argument('threshold')}"
+            )
+        limit = 0.5 if threshold is None else threshold
+        found = {"proposed": score >= limit, "cost": abs(score - limit)}
+        return self._replace(fields=self.fields | found | self._own("cost"))
+
+    def _own(self, key: str) -> dict[str, Any]:
+        return {key: self.fields[key]} if key in self.fields else {}
+
     def declared(self, groups: Iterable[Group], *, empty: Group | None = None) -> Record:
         """The same record, its group spelt as the one of ``groups`` that reads the same."""
         name = declared(self.group(empty=empty), groups)
@@ -101,9 +125,10 @@ class Record(NamedTuple):
             raise InvalidValueError(f"line {self.line}: {key!r} is empty: fill it in")
         # The names of its fields; what they hold is about a person.
         there = ", ".join(map(repr, self.fields)) or "none"
+        score = f", or {argument('columns', {'score': 'COLUMN'})}" if key == "proposed" else ""
         raise InvalidValueError(
             f"line {self.line}: no {key!r}, the fields are {there}: say which is meant with "
-            f"{argument('columns', {key: 'COLUMN'})}"
+            f"{argument('columns', {key: 'COLUMN'})}{score}"
         )
 
     def _read(self, key: str, parse: Callable[[Any], Parsed]) -> Parsed:
@@ -289,6 +314,22 @@ def as_cost(value: Any) -> float:
     if not 0.0 <= cost < math.inf:
         raise InvalidValueError(f"a cost must be a finite number of at least 0, got {shown(value)}")
     return cost
+
+
+def as_score(value: Any) -> float:
+    """A finite number."""
+    score = read_number(value)
+    if not math.isfinite(score):
+        raise InvalidValueError(f"expected a number, got {value!r}")
+    return score
+
+
+def as_threshold(value: Any) -> float:
+    """From which score on to accept: a finite number."""
+    limit = as_number(value, "threshold")
+    if not math.isfinite(limit):
+        raise InvalidValueError(f"threshold must be finite, got {value!r}")
+    return limit
 
 
 def as_number(value: Any, name: str) -> float:

@@ -28,20 +28,21 @@ from typing import Any
 from fairshield.counts import Counts, Group, unknown_group
 from fairshield.errors import InvalidValueError, argument, called
 from fairshield.inputs import InputModel
-from fairshield.inputs.recorded import recorded_outcomes
 from fairshield.lines import open_lines
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.reading import Reading
-from fairshield.records import Record, declared, read_number
+from fairshield.records import Record, declared
 from fairshield.spec import Property, property_from_dict
 from fairshield.synthesis import Method, synthesize
 
 WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame")
 PERIODIC_KEYS = ("periodic", "period", "periods", "lookahead", "bounds", "fallback")
 AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
-READING_KEYS = ("columns", "format", "separator", "decimal", "encoding", "yes_words", "no_words")
-RECORDED_KEYS = ("inputs", "threshold", "cost", "bins", "smoothing", "names", *READING_KEYS)
+READING_KEYS = (
+    "columns", "format", "separator", "decimal", "encoding", "yes_words", "no_words", "threshold",
+)  # fmt: skip
+RECORDED_KEYS = ("inputs", "cost", "bins", "smoothing", "names", *READING_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +236,8 @@ def parse_reading(data: Mapping[str, Any]) -> Reading:
     for key in ("columns", "yes_words", "no_words"):
         if key in said:
             said[key] = _lists(said[key], key)
+    if "threshold" in said:
+        said["threshold"] = _number(said, "threshold", 0.5)
     return Reading(**said)
 
 
@@ -282,7 +285,9 @@ def _recorded(
     names = _list(data, "names") if "names" in data else groups or None
     reading = parse_reading(data) if shared is None else replace(shared, format=None)
     try:
-        with reading.open(data["inputs"], optional=shared is not None) as found:
+        # What scores propose depends on the price asked for as well.
+        as_written = replace(reading, threshold=None)
+        with as_written.open(data["inputs"], optional=shared is not None) as found:
             records = list(found)
         if groups:
             records = [record.declared(groups) for record in records]
@@ -290,45 +295,30 @@ def _recorded(
             recorded = {record.group() for record in records}
             options["names"] = tuple(declared(name, recorded) for name in names)
         if records and "proposed" not in records[0].fields and "score" in records[0].fields:
-            return _from_scores(records, data, options)
-        _refuse(
-            data, ("threshold", "cost"), "goes with a 'score' column, and the records have none"
-        )
+            return _from_scores(records, reading.threshold, data.get("cost"), options)
+        scored = ("cost",) if shared is not None else ("threshold", "cost")
+        _refuse(data, scored, "goes with a 'score' column, and the records have none")
         return InputModel.from_records(records, **options)
     except InvalidValueError as error:
         raise InvalidValueError(f"{data['inputs']}: {error}") from None
 
 
 def _from_scores(
-    records: list[Record], data: Mapping[str, Any], options: dict[str, Any]
+    records: list[Record], threshold: float | None, cost: Any, options: dict[str, Any]
 ) -> InputModel:
-    if "threshold" in data:
-        options["threshold"] = _number(data, "threshold", 0.5)
-    threshold = options.get("threshold", 0.5)
-    scores = [_score(record, sure="threshold" in data) for record in records]
-    outcomes, why = recorded_outcomes(records, [score >= threshold for score in scores])
-    model = InputModel.from_scores(
-        scores,
-        [record.group() for record in records],
-        outcomes,
-        cost=data.get("cost", "confidence"),
-        **options,
-    )
-    return replace(model, why_none=why)
+    """From records whose scores propose; ``cost`` says how to price them, if not as written."""
+    if cost not in (None, "confidence", "constant"):
+        raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {cost!r}")
+    if cost is not None:
+        records = [_without(record, "cost") for record in records]
+    asked = [record.proposing(threshold) for record in records]
+    if cost == "constant":
+        asked, options = [_without(record, "cost") for record in asked], options | {"bins": None}
+    return InputModel.from_records(asked, **{"bins": 10} | options)
 
 
-def _score(record: Record, *, sure: bool) -> float:
-    """A score; one that is no probability only if the threshold is ``sure``."""
-    said = record.fields.get("score")
-    score = read_number(said)
-    if math.isnan(score):
-        raise InvalidValueError(f"line {record.line}: score: expected a number, got {said!r}")
-    if not sure and not 0.0 <= score <= 1.0:
-        raise InvalidValueError(
-            f"line {record.line}: the score {score:g} lies outside 0 to 1, so that 0.5 need not be "
-            f"where acceptance begins: say from which score on with {argument('threshold')}"
-        )
-    return score
+def _without(record: Record, key: str) -> Record:
+    return record._replace(fields={k: v for k, v in record.fields.items() if k != key})
 
 
 # Checks -------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import fairshield as fs
+
 OURS = ["--column", "group=Geschlecht", "--column", "cost=Preis", "--column", "outcome=bezahlt"]
 SAID = ["--column", "proposed=Vorschlag", "--column", "accepted=Bescheid"]
 WORDS = ["--yes-word", "genehmigt,ja", "--no-word", "abgelehnt,nein"]
@@ -166,6 +168,7 @@ def test_every_command_that_reads_records_has_the_same_options(command: Any, nam
     page = command(name, "--help").stdout
     for option in ("column", "format", "separator", "decimal", "encoding", "yes-word", "no-word"):
         assert f"--{option} " in page
+    assert "--threshold " in page
 
 
 @pytest.mark.parametrize("options", [[], ["--threshold", "600"]])
@@ -180,6 +183,99 @@ def test_scores_that_are_no_probabilities_need_a_threshold(
         assert done.exit_code == 2
         assert "line 2: the score 640 lies outside 0 to 1" in done.stderr
         assert "say from which score on with --threshold" in done.stderr
+
+
+PUNKTE = ["--column", "group=Geschlecht", "--column", "score=Punkte", "--threshold", "640,0"]
+
+
+@pytest.fixture
+def scored(folder: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Requests with scores of a bank, in a German spreadsheet, and what they propose."""
+    scores = [640 + (1 if r["proposed"] else -1) * (r["cost"] * 40 + 0.5) for r in requests]
+    rows = [
+        f"{r['group']};{score}".replace(".", ",") for r, score in zip(requests, scores, strict=True)
+    ]
+    (folder / "punkte.csv").write_text("\n".join(["Geschlecht;Punkte", *rows, ""]))
+    return [
+        {"group": r["group"], "proposed": score >= 640, "cost": abs(score - 640)}
+        for r, score in zip(requests, scores, strict=True)
+    ]
+
+
+@pytest.fixture
+def bank(command: Any, folder: Path, scored: list[dict[str, Any]]) -> Path:
+    """A policy that is made from the scores."""
+    made = ["--horizon", "10", "--inputs", "punkte.csv", *PUNKTE, "-o", "bank.shield"]
+    done = command("synthesize", *PARITY, *made)
+    assert done.exit_code == 0, done.stderr
+    return folder / "bank.shield"
+
+
+def test_scores_are_decided_as_what_they_propose(
+    command: Any, bank: Path, scored: list[dict[str, Any]], folder: Path
+) -> None:
+    done = command("run", bank, "punkte.csv", *PUNKTE, "-o", "decided.csv")
+    assert (done.exit_code, done.stderr) == (0, "")
+    stdin = "".join(json.dumps(record) + "\n" for record in scored)
+    expected = [json.loads(line) for line in command("run", bank, stdin=stdin).stdout.splitlines()]
+    with fs.Reading().open(folder / "decided.csv") as records:
+        found = [(r.flag("proposed"), r.cost(), r.flag("accepted")) for r in records]
+    assert found == [(e["proposed"], e["cost"], e["accepted"]) for e in expected]
+    assert command("audit", "decided.csv", "--policy", bank).exit_code == 0
+
+
+def test_a_log_with_scores_is_audited_explained_and_watched(
+    command: Any, bank: Path, scored: list[dict[str, Any]], folder: Path
+) -> None:
+    command("run", bank, "punkte.csv", *PUNKTE, "-o", "decided.csv")
+    with fs.Reading().open(folder / "decided.csv") as records:
+        rows = [f"{r.fields['group']},{r.fields['Punkte']},{r.flag('accepted')}" for r in records]
+    whole = "\n".join(["group;score;accepted", *(row.replace(",T", ";T").replace(",F", ";F")
+                       .replace(",", ";", 1) for row in rows)])  # fmt: skip
+    (folder / "log.csv").write_text(whole + "\n")
+    for asked in (["audit", "LOG", "--policy", bank, "--json"], ["explain", bank, "LOG", "--json"],
+                  ["monitor", "LOG", "--shadow", bank, "--json"]):  # fmt: skip
+        ours, theirs = (
+            command(*(log if part == "LOG" else part for part in asked), *options)
+            for log, options in (("log.csv", ["--threshold", "640"]), ("decided.csv", []))
+        )
+        assert ours.exit_code == theirs.exit_code
+        assert ours.stdout == theirs.stdout, ours.stderr
+
+
+def test_scores_are_compared_as_what_they_propose(
+    command: Any, scored: list[dict[str, Any]], folder: Path
+) -> None:
+    (folder / "said.jsonl").write_text("".join(json.dumps(record) + "\n" for record in scored))
+    shared = ["compare", *PARITY, "--period", "10", "--periods", "2", "--groups", "a=0.25,b=0.75",
+              "--shields", "static-fair", "--json"]  # fmt: skip
+    ours = json.loads(command(*shared, "--log", "punkte.csv", *PUNKTE).stdout)
+    theirs = json.loads(command(*shared, "--log", "said.jsonl").stdout)
+    assert ours | {"log": ""} == theirs | {"log": ""}
+
+
+def test_a_log_of_decisions_may_have_a_score_that_nobody_asks_for(
+    command: Any, folder: Path
+) -> None:
+    (folder / "log.csv").write_text("group,score,accepted\na,640,1\nb,580,1\n")
+    done = command("audit", "log.csv", *PARITY, "--json")
+    assert (done.exit_code, json.loads(done.stdout)["told"]) == (0, 0)
+
+
+def test_a_policy_is_made_with_the_costs_that_run_will_read(command: Any, folder: Path) -> None:
+    (folder / "priced.csv").write_text("group,score,cost\na,0.9,3\nb,0.2,3\na,0.3,3\nb,0.7,3\n")
+    made = command(
+        "synthesize", *PARITY, "--horizon", "4", "--inputs", "priced.csv", "-o", "p.shield"
+    )
+    assert made.exit_code == 0, made.stderr
+    assert fs.Policy.load(folder / "p.shield").inputs.levels.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("said", ["640,000", "1.000,5", "viel", "nan"])
+def test_a_threshold_that_is_no_number_is_told(command: Any, plain: Path, said: str) -> None:
+    done = command("run", plain, "--threshold", said, stdin="")
+    assert done.exit_code == 2
+    assert f"expected a number as in 640 or 640.5, got {said!r}" in done.stderr
 
 
 # By calendar --------------------------------------------------------------------------------

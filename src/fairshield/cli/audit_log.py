@@ -71,7 +71,7 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
     trace = Trace()
     empty = None if task.unseen.kind == "refuse" else MISSING
     with reading_bar("auditing", task.log, task.reading, trace) as lines, blamed_on(task.log):
-        records = task.reading.read(lines, task.log, exported=True)
+        records = task.reading.read(lines, task.log, exported=True, requests=loaded is not None)
         report = audit_log(
             prop,
             records

@@ -140,7 +140,7 @@ def _streams(
     if log is None:
         rng = np.random.default_rng(seed)
         return Streams.drawn(prop, inputs, period=period, periods=periods, runs=runs, rng=rng)
-    with reading.open(log) as found, blamed_on(log):
+    with reading.open(log, requests=True) as found, blamed_on(log):
         records = list(found)
         streams = Streams.recorded(records, prop, inputs.groups, period * periods)
     unused = len(records) % (period * periods)

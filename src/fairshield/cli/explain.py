@@ -112,7 +112,7 @@ def _from_log(
 ) -> Iterator[Found]:
     windows, missing = Windows(policy, unseen=unseen), set(lines)
     with reading_bar("explaining", log, reading, printing=True) as source, blamed_on(log):
-        for record in reading.read(source, log, exported=True):
+        for record in reading.read(source, log, exported=True, requests=True):
             answer = windows.replay(record)
             missing.discard(record.line)
             wanted = record.line in lines if lines else answer.decision.overruled

@@ -261,12 +261,6 @@ input_options = combined(
         "or group, score, outcome.",
     ),
     click.option(
-        "--threshold",
-        metavar="NUMBER",
-        type=float,
-        help="With scores: accept from here on.  [default: 0.5, if all lie within 0 and 1]",
-    ),
-    click.option(
         "--cost",
         metavar="COST",
         callback=reading(number_or(float, "confidence", "constant")),

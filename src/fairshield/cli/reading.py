@@ -10,7 +10,8 @@ import click
 
 from fairshield.cli.options import combined, given, reading
 from fairshield.lines import check_encoding
-from fairshield.reading import FIELDS, FLAGS, Reading
+from fairshield.reading import FIELDS, FLAGS, THOUSANDS, Reading
+from fairshield.records import as_threshold, read_number
 from fairshield.specfile import READING_KEYS, parse_reading
 from fairshield.tables import separator_of
 
@@ -54,6 +55,20 @@ def words(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) ->
     return found or None
 
 
+def threshold(text: str) -> float:
+    """A number, with a decimal point or comma.
+
+    >>> threshold("640,5"), threshold("0.35")
+    (640.5, 0.35)
+    """
+    number = read_number(text)
+    if number != number and not THOUSANDS.fullmatch(text):
+        number = read_number(text.replace(",", "."))
+    if number != number:
+        raise ValueError(f"expected a number as in 640 or 640.5, got {text!r}")
+    return as_threshold(number)
+
+
 def given_reading(reading: Reading) -> dict[str, list[str]]:
     """By the names of the options, their values as they are typed; those that were used."""
     found: dict[str, list[str]] = {}
@@ -61,10 +76,10 @@ def given_reading(reading: Reading) -> dict[str, list[str]]:
         for field, parts in getattr(reading, name).items():
             named = f"{field}=" if field else ""
             found.setdefault(option, []).append(f"{named}{','.join(parts)}")
-    for name in ("format", "separator", "decimal", "encoding"):
+    for name in ("format", "separator", "decimal", "encoding", "threshold"):
         value = getattr(reading, name)
         if value is not None:
-            found[name] = ["tab" if value == "\t" else value]
+            found[name] = ["tab" if value == "\t" else str(value)]
     return found
 
 
@@ -115,6 +130,13 @@ reading_options = combined(
         multiple=True,
         callback=words,
         help="What means no. Repeatable.",
+    ),
+    click.option(
+        "--threshold",
+        metavar="NUMBER",
+        callback=reading(threshold),
+        help="Of a score instead of proposed: accept from here on.  [default: 0.5, if all lie "
+        "within 0 and 1]",
     ),
 )
 

@@ -72,9 +72,10 @@ def run(
     """Decide a stream of requests.
 
     One line each, from FILE or standard input. A request has the fields group, proposed, cost
-    (default 1) and, if the property counts by outcome, outcome. Its line is written back with
-    window, position, accepted, overruled and reason, none of which may be a field of its own, as
-    soon as it is decided. A new window begins after every horizon decisions; a periodic policy
+    (default 1) and, if the property counts by outcome, outcome; a score may stand for proposed and
+    cost, see --threshold, which are then written, too. Its line is written back with window,
+    position, accepted, overruled and reason, none of which may be a field of its own, as soon as
+    it is decided. A new window begins after every horizon decisions; a periodic policy
     goes on from period to period, and window counts the periods. A field that --column reads from
     elsewhere is written under its own name, too, in words and numbers that later commands read
     without options; a CSV is written in UTF-8, with commas.

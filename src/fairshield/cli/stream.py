@@ -185,7 +185,7 @@ class Lines:
 def read_stream(lines: Lines, reading: Reading) -> Iterator[Record]:
     """Records as they arrive; an input that ends in the middle of a line is reported as such."""
     try:
-        yield from reading.read(lines, keep=True)
+        yield from reading.read(lines, keep=True, requests=True)
     except InvalidValueError as error:
         if not lines.cut:
             raise

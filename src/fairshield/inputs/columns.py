@@ -13,7 +13,7 @@ from fairshield.counts import is_whole
 from fairshield.errors import InvalidValueError, argument, shown
 from fairshield.groups import is_missing
 from fairshield.outcomes import ADVICE
-from fairshield.records import as_flag, as_number
+from fairshield.records import as_flag, as_threshold
 
 Floats = NDArray[np.float64]
 
@@ -101,10 +101,7 @@ def _is_number(value: Any) -> bool:
 def threshold_for(scores: Floats, threshold: float | None, name: str = "scores") -> float:
     """From which score on to accept; 0.5 if nothing is said, of scores that are probabilities."""
     if threshold is not None:
-        limit = as_number(threshold, "threshold")
-        if not math.isfinite(limit):
-            raise InvalidValueError(f"threshold must be finite, got {threshold!r}")
-        return limit
+        return as_threshold(threshold)
     beyond = np.flatnonzero((scores < 0.0) | (scores > 1.0))
     if len(beyond):
         raise InvalidValueError(
