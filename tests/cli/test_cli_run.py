@@ -260,3 +260,43 @@ def test_every_field_of_a_request_comes_back(
     answers = lines_of(command("run", plain, stdin=stream).stdout)
     for request, answer in zip(asked, answers, strict=True):
         assert {key: answer[key] for key in request} == request
+
+
+# What is told -------------------------------------------------------------------------------
+
+
+def test_an_error_names_the_file_and_leaves_no_empty_output(
+    command: Any, plain: Path, folder: Path
+) -> None:
+    (folder / "bad.csv").write_text("group,proposed,cost\na,1,x\n")
+    done = command("run", plain, "bad.csv", "-o", "out.csv")
+    assert done.exit_code == 2
+    assert "Error: bad.csv: line 2: cost: a cost must be a finite number" in done.stderr
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("before", [None, ""])
+def test_an_output_is_kept_if_it_was_there_or_holds_something(
+    command: Any, plain: Path, folder: Path, before: str | None
+) -> None:
+    out, good = folder / "out.csv", "" if before is not None else "a,1,1\n"
+    if before is not None:
+        out.write_text(before)
+    (folder / "bad.csv").write_text(f"group,proposed,cost\n{good}a,1,x\n")
+    assert command("run", plain, "bad.csv", "-o", out).exit_code == 2
+    assert out.exists()
+    assert bool(out.read_text()) is bool(good)
+
+
+def test_costs_that_are_missing_are_told_once_where_the_policy_has_others(
+    command: Any, folder: Path
+) -> None:
+    made = ["--property", "demographic-parity", "--bound", "0.2", "--horizon", "4"]
+    command("synthesize", *made, "--groups", "a=0.5,b=0.5", "--cost", "3", "-o", "dear.shield")
+    (folder / "bare.csv").write_text("group,proposed\na,1\nb,0\n")
+    done = command("run", "dear.shield", "bare.csv")
+    assert done.exit_code == 0
+    assert done.stderr.count("Warning: no 'cost' in bare.csv: 1 is taken") == 1
+    assert "plans with a cost of 3; say which column it is with --column cost=" in done.stderr
+    (folder / "priced.csv").write_text("group,proposed,cost\na,1,3\nb,0,3\n")
+    assert command("run", "dear.shield", "priced.csv").stderr == ""

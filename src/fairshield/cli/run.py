@@ -27,6 +27,7 @@ from fairshield.cli.stream import (
     decide_stream,
     keeping_fields,
     read_stream,
+    telling_price,
 )
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
@@ -95,8 +96,8 @@ def run(
         log = () if earlier is None else earlier.records()
         added = (*ANSWER_FIELDS, "explanation") if explain else ANSWER_FIELDS
         asked = read_stream(lines, replace(reading, format=chosen))
-        requests = keeping_fields(asked, added)
-        for answer in decide_stream(windows, requests, log):
+        requests = telling_price(keeping_fields(asked, added), windows.policy, file)
+        for answer in decide_stream(windows, requests, log, file):
             write(_explained(windows, answer) if explain else answer.fields())
         windows.warn_of_outcomes()
     if lines.cut and chosen == "csv":
@@ -184,8 +185,14 @@ def _destination(output: Path | None, earlier: _Earlier | None) -> Iterator[Bina
             f"{output} already holds something: continue it with --resume {output}, remove it, or "
             "choose another name"
         )
+    new = not output.exists()
     with output.open("ab") as target:
-        yield target
+        try:
+            yield target
+        except BaseException:
+            if new and not target.tell():
+                output.unlink(missing_ok=True)
+            raise
 
 
 class _Writer:

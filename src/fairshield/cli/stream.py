@@ -10,8 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+import click
+
 from fairshield.counts import Group
-from fairshield.errors import FairshieldError, InvalidValueError
+from fairshield.errors import FairshieldError, InvalidValueError, argument
 from fairshield.groups import MISSING, Unseen
 from fairshield.outcomes import ADVICE, OutcomeTally
 from fairshield.periodic import PeriodicPolicy
@@ -116,27 +118,60 @@ def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator
         yield record
 
 
+def telling_price(
+    requests: Iterable[Record], policy: Policy | PeriodicPolicy, source: str
+) -> Iterator[Record]:
+    """The requests; where one has no cost and the policy plans with others than 1, say so once."""
+    levels = policy.inputs.table(1).levels
+    silent = len(levels) == 1 and levels[0] == 1.0
+    for record in requests:
+        if not silent and record.missing("cost"):
+            silent = True
+            file = "standard input" if source == "-" else source
+            planned = f"costs between {levels[0]:g} and {levels[-1]:g}"
+            click.echo(
+                f"Warning: no 'cost' in {file}: 1 is taken, while the policy plans with "
+                f"{planned if len(levels) > 1 else f'a cost of {levels[0]:g}'}; say which column "
+                f"it is with {argument('columns', {'cost': 'COLUMN'})}",
+                err=True,
+            )
+        yield record
+
+
 def decide_stream(
-    windows: Windows, requests: Iterable[Record], log: Iterable[Record] = ()
+    windows: Windows, requests: Iterable[Record], log: Iterable[Record] = (), source: str = "-"
 ) -> Iterator[Answer]:
     """Answers to ``requests`` in order, without those that ``log`` already holds.
+
+    Errors name the ``source`` of the requests, if it is not standard input.
 
     Raises
     ------
     InvalidValueError
         If a record cannot be decided, or ``log`` does not begin like this run.
     """
-    pending = iter(requests)
+    answers = _answers(windows, requests, source)
     for n, earlier in enumerate(log):
-        request = next(pending, None)
-        if request is None:
+        answer = next(answers, None)
+        if answer is None:
             raise InvalidValueError(
                 f"the input ends after {n} requests, the earlier output goes on: resuming needs "
                 "the whole stream again, from its beginning"
             )
-        _check_same(windows, windows.decide(request), earlier)
-    for record in pending:
-        yield windows.decide(record)
+        _check_same(windows, answer, earlier)
+    yield from answers
+
+
+def _answers(windows: Windows, requests: Iterable[Record], source: str) -> Iterator[Answer]:
+    pending = iter(requests)
+    while True:
+        # Not around the yield: what becomes of an answer is not the fault of the requests.
+        with contextlib.nullcontext() if source == "-" else blamed_on(source):
+            record = next(pending, None)
+            answer = None if record is None else windows.decide(record)
+        if answer is None:
+            return
+        yield answer
 
 
 def _check_same(windows: Windows, answer: Answer, earlier: Record) -> None:
