@@ -24,7 +24,7 @@ def test_every_overruled_line_gets_one_sentence(command: Any, plain: Path, decid
         if json.loads(line)["overruled"]
     ]
     sentences = command("explain", plain, decided).stdout.splitlines()
-    assert [int(s.split(",")[0].removeprefix("line ")) for s in sentences] == overruled
+    assert [int(s.split(":")[0].removeprefix("line ")) for s in sentences] == overruled
     assert all("although" in sentence for sentence in sentences)
 
 
@@ -37,7 +37,7 @@ def test_a_line_is_explained_as_the_library_explains_it(
         asked = {key: request[key] for key in ("proposed", "cost")}
         expected = explain(policy, shield.decide(request["group"], **asked))
         result = command("explain", plain, decided, "--line", n)
-        assert result.stdout == f"line {n}, window 0: {expected}\n"
+        assert result.stdout == f"line {n}: {expected}\n"
 
 
 def test_all_lines_can_be_explained_as_json(command: Any, labelled: Path, jsonl: str) -> None:

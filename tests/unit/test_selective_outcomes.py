@@ -103,6 +103,7 @@ def test_an_input_model_tells_why_it_has_no_outcomes() -> None:
         with pytest.raises(fs.InvalidValueError, match="of nobody rejected is known") as caught:
             fs.synthesize(EQUAL, wanted, horizon=10)
         assert PAGE in str(caught.value)
+        assert "outcomes=" not in str(caught.value)  # which goes with shares, not with records
     without = [r._replace(fields=r.fields | {"outcome": None}) for r in records(None)]
     unlabelled = fs.InputModel.from_records(without)
     with pytest.raises(fs.InvalidValueError, match="no outcome probabilities") as caught:

@@ -20,7 +20,7 @@ from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import Windows, blamed_on
 from fairshield.errors import InvalidValueError
 from fairshield.groups import Unseen
-from fairshield.periodic import PeriodicExplanation, PeriodicPolicy, load_policy
+from fairshield.periodic import PeriodicPolicy, load_policy
 from fairshield.policy import Policy
 from fairshield.reading import Reading
 from fairshield.records import declared
@@ -148,15 +148,8 @@ def _print_explanations(found: Iterator[Found], as_json: bool) -> None:
         if as_json:
             print_json(where | _plain(decision) | _costs(explanation))
         else:
-            click.echo(f"{_place(where, explanation)}{printable(explanation)}")
-
-
-def _place(where: dict[str, Any], explanation: Any) -> str:
-    if not where:
-        return ""
-    if isinstance(explanation, PeriodicExplanation):  # which names its period
-        return f"line {where['line']}: "
-    return f"line {where['line']}, window {where['window']}: "
+            place = f"line {where['line']}: " if where else ""
+            click.echo(f"{place}{printable(explanation)}")
 
 
 def _plain(decision: Decision) -> dict[str, Any]:

@@ -70,11 +70,11 @@ class InputTable:
         if outcome is None:
             return np.ones_like(self.probs)
         if self.outcomes is None:
+            given = argument("outcomes", {"GROUP": "P(outcome = 1)"})
             raise InvalidValueError(
                 "a property that counts people by their outcome needs an input model with "
-                "outcomes, and the input model has no outcome probabilities: give "
-                f"{argument('outcomes', {'GROUP': 'P(outcome = 1)'})}, or estimate with outcomes"
-                + (self.why_none and f"; {self.why_none}")
+                "outcomes, and the input model has no outcome probabilities: "
+                + (self.why_none or f"give {given}, or estimate with outcomes")
             )
         return self.outcomes if outcome else 1.0 - self.outcomes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairshield.errors import InvalidValueError
+from fairshield.errors import InvalidValueError, argument
 from fairshield.outcomes import ADVICE, OutcomeTally
 from fairshield.records import Record
 
@@ -12,7 +12,7 @@ from fairshield.records import Record
 def recorded_outcomes(
     records: Sequence[Record], proposed: Sequence[bool]
 ) -> tuple[list[bool] | None, str]:
-    """The outcome of every record; or ``None``, and why there is none if some records have one.
+    """The outcome of every record; or ``None``, and why there is none.
 
     Who was accepted is read from the records, or taken to be as ``proposed``.
     """
@@ -27,9 +27,10 @@ def recorded_outcomes(
         coverage.warn("outcomes of the records", stacklevel=3)
         return outcomes, ""
     if not outcomes:
-        return None, ""
+        where = argument("columns", {"outcome": "COLUMN"})
+        return None, f"the records have no 'outcome': add it, or say where it is with {where}"
     why = f"of {len(records):,} records {coverage.unknown:,} have no outcome"
-    return None, f"{why}: {coverage.doubt or ADVICE}"
+    return None, "; ".join(filter(None, (why, coverage.doubt, ADVICE)))
 
 
 def _accepted(record: Record, proposed: bool) -> bool:
