@@ -206,3 +206,14 @@ def _checked(group: Group, count: tuple[Any, Any]) -> GroupCount[int]:
             f"group {group!r} has {accepted} accepted of {seen} seen: need 0 <= accepted <= seen"
         )
     return GroupCount(int(seen), int(accepted))
+
+
+def so_far(counts: Counts) -> str:
+    """Counters for people.
+
+    >>> so_far(Counts({"a": (10, 8), "b": (0, 0)}))
+    '8 accepted of 10 in a and 0 accepted of 0 in b'
+    """
+    return in_words(
+        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in counts.items()
+    )

@@ -25,6 +25,6 @@ def check_can_compile() -> None:
     if not can_compile():
         raise MissingExtraError(
             "this needs numba, which is not installed: pip install 'fairshield[synthesis]'; "
-            "without it policies are loaded, decide and are audited, while making, simulating and "
-            "verifying them is compiled, and so are long policies and those that plan periods"
+            "without it you can load policies, decide, stream and audit, but not make, simulate or "
+            "verify policies, nor use long ones or those that plan periods"
         )

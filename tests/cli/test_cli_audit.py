@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 # audit --------------------------------------------------------------------------------------
 
 
@@ -214,3 +216,23 @@ def test_verify_as_json(command: Any, plain: Path, broken: Path) -> None:
     result = command("verify", broken, "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["counterexample"]["decisions"]
+
+
+@pytest.mark.parametrize(
+    ("log", "options", "status", "told"),
+    [
+        ("", [], 3, "nothing to check: the log has no decisions"),
+        ("", ["--names", "a,b"], 3, "nothing to check: the log has no decisions"),
+        ("", ["--html"], 2, "the log has no decisions, and a page names the groups"),
+        ("männlich,1\n", [], 2, "only one group, 'männlich': two are compared"),
+        ("männlich,1\n", [], 2, "name both with --names first,second"),
+    ],
+)
+def test_a_log_that_does_not_show_two_groups(
+    command: Any, tmp_path: Path, log: str, options: list[str], status: int, told: str
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(f"group,accepted\n{log}")
+    done = command("audit", path, "--property", "demographic-parity", "--bound", "0.1", *options)
+    assert done.exit_code == status
+    assert told in done.output

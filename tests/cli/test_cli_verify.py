@@ -78,6 +78,11 @@ def test_whoever_did_not_make_the_file_says_what_it_must_keep(command: Any, loan
         (["--horizon", "20"], "horizon 20 is not the policy's 10"),
         (["--checkpoint", "5"], "--checkpoint (5,) is not the policy's ()"),
         (["--period", "10"], "period 10 is not the policy's none"),
+        (
+            ["--start", "a=1:0,b=2:1"],
+            "--start (0 accepted of 1 in a and 1 accepted of 2 in b) is not the policy's "
+            "(0 accepted of 0 in a and 0 accepted of 0 in b)",
+        ),
         (["--start", "a=1:0,b=0:0"], "start "),
         (["--bound", "0.1"], "no property: say what must hold"),
         (["--property", "equal-opportunity", "--bound", "0.1"], "counts other people"),

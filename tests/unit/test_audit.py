@@ -299,7 +299,7 @@ def test_what_agrees_with_the_policy_may_be_given_in_any_order(even: fs.InputMod
 
 
 def test_start_counters_of_one_group_are_refused() -> None:
-    with pytest.raises(fs.InvalidValueError, match=r"1 groups \['a'\].*need at least two"):
+    with pytest.raises(fs.InvalidValueError, match=r"only one group, 'a': two are compared"):
         fs.audit(PARITY, people(("a", 1)), start=fs.Counts({"a": (1, 1)}))
 
 
@@ -308,10 +308,19 @@ def test_groups_default_to_those_of_the_log_in_order() -> None:
     assert tuple(report.windows[0].counts) == ("x", "y")
 
 
-@pytest.mark.parametrize("log", [people(("a", 1)), []])
-def test_a_log_that_does_not_show_two_groups_needs_their_names(log: list[Record]) -> None:
-    with pytest.raises(fs.InvalidValueError, match=r"name them with groups="):
-        fs.audit(PARITY, log)
+def test_a_log_that_shows_one_group_needs_the_name_of_the_other() -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"only one group, 'a'.*name both with groups="):
+        fs.audit(PARITY, people(("a", 1)))
+
+
+def test_a_log_without_decisions_needs_no_names() -> None:
+    report = fs.audit(PARITY, [])
+    assert (report.verdict, report.decisions, report.windows) == ("exempt", 0, ())
+
+
+def test_a_policy_is_not_a_property(plain_policy: fs.Policy) -> None:
+    with pytest.raises(fs.InvalidValueError, match=r"pass policy\.prop, got <Policy"):
+        fs.audit(plain_policy, [])
 
 
 @pytest.mark.parametrize(

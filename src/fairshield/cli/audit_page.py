@@ -52,6 +52,11 @@ def write_page(found: Found, target: Path) -> dict[str, Any]:
     from fairshield.dossier import Source, collect, render
 
     task, chosen = found.task, found.task.chosen
+    if not found.report.overruled_by_group:
+        raise InvalidValueError(
+            f"{task.log}: the log has no decisions, and a page names the groups: name them with "
+            "--names first,second"
+        )
     name = "standard input" if task.log == "-" else Path(task.log).name
     trace, file = found.trace, task.policy
     dossier = collect(

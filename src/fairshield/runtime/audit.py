@@ -12,7 +12,7 @@ from datetime import date
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group, name_order
+from fairshield.counts import Counts, Group, name_order, so_far
 from fairshield.dates import By, Calendar
 from fairshield.errors import (
     InvalidValueError,
@@ -111,7 +111,7 @@ def audit(
     >>> report.verdict, report.violations[0].line, str(report.violations[0].finding)
     ('unfair', 2, 'gap 1 between b and a where at most 0.1 is asked')
     """
-    check_kind(prop, Property, "audit asks whether a property held, such as policy.prop")
+    _check_property(prop)
     records = Record.each(records)
     if shield is not None:
         groups = agreed("groups", groups, shield.policy.groups)
@@ -130,12 +130,9 @@ def audit(
     if groups is None:
         records = list(records)
         groups = _groups_of(start, records, Unseen.of(unseen))
-    if len(groups) < 2:
-        raise InvalidValueError(
-            f"{len(groups)} groups {list(groups)} in groups, start or the log, need at least two: "
-            f"name them with {argument('groups', ('first', 'second'))}"
-        )
-    prop.check_groups(len(groups))
+    if groups:  # an empty log shows none
+        _check_two(groups)
+        prop.check_groups(len(groups))
     check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
@@ -143,6 +140,12 @@ def audit(
     for record, following in _with_next(auditor.counted(records, others)):
         auditor.add(record, following)
     return auditor.report()
+
+
+def _check_property(prop: object) -> None:
+    of_policy = isinstance(getattr(prop, "prop", None), Property)
+    how = "pass policy.prop" if of_policy else "such as policy.prop"
+    check_kind(prop, Property, f"audit asks whether a property held: {how}")
 
 
 class _Entry(NamedTuple):
@@ -414,6 +417,15 @@ def _with_next(records: Iterable[Record]) -> Iterator[tuple[Record, Record | Non
             yield record, following
 
 
+def _check_two(groups: tuple[Group, ...]) -> None:
+    two = argument("groups", ("first", "second"))
+    if len(groups) == 1:
+        raise InvalidValueError(
+            f"only one group, {groups[0]!r}: two are compared; if nobody of the other is in the "
+            f"log, name both with {two}"
+        )
+
+
 def _groups_of(
     start: Counts | None, records: Iterable[Record], unseen: Unseen
 ) -> tuple[Group, ...]:
@@ -439,8 +451,14 @@ def agreed(
 ) -> Any:
     """What the policy says; anything else that is given is refused."""
     if given is not None and given != of_policy:
-        said = "none" if of_policy is None else repr(of_policy)
         raise InvalidValueError(
-            f"{called(name)} {given!r} is not {whose} {said}: leave it out, or {instead}"
+            f"{called(name)} {_told(given)} is not {whose} {_told(of_policy)}: leave it out, or "
+            f"{instead}"
         )
     return of_policy
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"({so_far(value)})" if isinstance(value, Counts) else repr(value)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fairshield._version import __version__
-from fairshield.counts import Counts, Group, in_words, is_whole, unknown_group
+from fairshield.counts import Counts, Group, is_whole, so_far, unknown_group
 from fairshield.errors import (
     InfeasibleError,
     InvalidValueError,
@@ -157,7 +157,7 @@ def synthesize(
     if not policy.can_bind:
         warnings.warn(
             f"{policy.prop} can never bind in {policy.horizon} decisions starting from "
-            f"{_so_far(policy.start)}, so the policy promises nothing: lower "
+            f"{so_far(policy.start)}, so the policy promises nothing: lower "
             f"{called('min_support')}, lengthen the horizon, or tighten the bound",
             VacuousWarning,
             stacklevel=2,
@@ -552,15 +552,9 @@ def _n_levels(inputs: InputModel | InputSchedule) -> int:
     return len(inputs.table(1).levels)
 
 
-def _so_far(start: Counts) -> str:
-    return in_words(
-        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in start.items()
-    )
-
-
 def _infeasible(prop: Property, horizon: int, start: Counts) -> InfeasibleError:
     return InfeasibleError(
-        f"{prop} cannot be guaranteed over {horizon} decisions starting from {_so_far(start)}: "
+        f"{prop} cannot be guaranteed over {horizon} decisions starting from {so_far(start)}: "
         "some order of arrivals defeats every shield. Loosen the bound, set "
         f"{called('min_support')} so that the property binds only once each group has enough "
         "people, lengthen the horizon, or drop early checkpoints"
