@@ -34,7 +34,7 @@ TOLD = {
                  "--method", "exact"], "--endgame 3 is for long policies, and --method exact"),
     "period": (["synthesize", *PARITY, *EVEN, "--periodic", "dynamic"], "as in --period 50"),
     "unseen": (["run", "plain.shield", "asked.jsonl"], "others with --unseen"),
-    "names": (["audit", "one.jsonl", *PARITY], "name them with --names first,second"),
+    "names": (["audit", "one.jsonl", *PARITY], "name both with --names first,second"),
     "horizon of a policy": (
         ["audit", "log.jsonl", "--policy", "plain.shield", "--horizon", "9"],
         "--horizon 9 is not the policy's 6",
@@ -72,4 +72,4 @@ def test_python_is_told_arguments() -> None:
     with spelling(lambda name, value: f"<{name} {value}>"):
         assert (argument("horizon", 5), called("horizon")) == ("<horizon 5>", "<horizon None>")
     with pytest.raises(fs.InvalidValueError, match=r"groups=\('first', 'second'\)"):
-        fs.audit(fs.DemographicParity("0.1"), [])
+        fs.audit(fs.DemographicParity("0.1"), [{"group": "a", "accepted": 1}])
