@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import random
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ RETRIED = frozenset({408, 429, 502, 503, 504})
 """Statuses that say: not now."""
 _LONGEST = 60.0
 """Seconds of a pause of somebody who never gives up."""
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+_MAKING = threading.Lock()
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +162,7 @@ def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False
     answer = yield from exchange(request, terms, for_ever=for_ever)
     check(request, answer)
     try:
-        return msgspec.json.decode(answer.body, type=kind)
+        return decoder_of(kind).decode(answer.body)
     except msgspec.DecodeError as error:
         raise UnexpectedAnswerError(
             f"{request.method} {request.path} was answered with something else than "
@@ -168,6 +171,14 @@ def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False
             status=answer.status,
             key=request.again,
         ) from None
+
+
+def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """A decoder of messages, made by one thread at a time: two at once can end the process."""
+    with _MAKING:
+        if kind not in _DECODERS:
+            _DECODERS[kind] = msgspec.json.Decoder(kind)
+        return _DECODERS[kind]
 
 
 def check(request: Request, answer: Answer) -> None:
@@ -199,7 +210,7 @@ def _problem(answer: Answer) -> Problem | None:
     if not answer.headers.get("content-type", "").startswith("application/problem+json"):
         return None
     try:
-        return msgspec.json.decode(answer.body, type=Problem)
+        return decoder_of(Problem).decode(answer.body)
     except msgspec.DecodeError:
         return None
 

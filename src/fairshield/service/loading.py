@@ -17,6 +17,8 @@ from fairshield.service.store import Connection
 from fairshield.service.watching import Watcher
 
 _PAGE = 4096
+# Made while one thread imports this: two that make a decoder at once can end the process.
+_decode = msgspec.json.Decoder(Snapshot).decode
 
 
 def create_stream(connection: Connection, created: Created) -> bool:
@@ -124,7 +126,7 @@ def _still_shown(ended: WindowRow, policy: AnyPolicy, connection: Connection) ->
 
 def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
     """The snapshot of a window's end, if the log passes through it."""
-    snapshot = msgspec.json.decode(ended.snapshot, type=Snapshot)
+    snapshot = _decode(ended.snapshot)
     last = connection.entries(ended.stream, after=snapshot.seq - 1, limit=1)
     if not last or last[0].hash.hex() != snapshot.hash or snapshot.seq != ended.seq:
         raise BrokenLogError(

@@ -36,6 +36,8 @@ class _Stored(msgspec.Struct, frozen=True):
     alarms: list[Alarm]
 
 
+# Made while one thread imports this: two that make a decoder at once can end the process.
+_decode = msgspec.json.Decoder(_Stored).decode
 _Seen = tuple[Decided, Decided | Observed]
 """A decision, and the entry since which it can be observed: its own, or that of its outcome."""
 
@@ -70,7 +72,7 @@ class Watcher:
         state = None
         if stored is not None:
             try:
-                found = msgspec.json.decode(stored.state, type=_Stored)
+                found = _decode(stored.state)
             except msgspec.DecodeError as error:
                 raise InvalidValueError(f"the stored monitor cannot be read: {error}") from None
             state, self._alarms, self.seq = found.monitor, found.alarms, stored.seq
