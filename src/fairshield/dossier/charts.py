@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from fairshield.dossier.content import Dossier, Floats, Ints
-from fairshield.dossier.running import COLOURS, Series, has_sign, running
+from fairshield.dossier.running import COLOURS, Series, has_sign
 from fairshield.spec import BoundedRates, Verdict
 
 WIDTH, HEIGHT = 960, 300
@@ -29,9 +29,9 @@ _MANY_WINDOWS = 20
 # Bias over time -----------------------------------------------------------------------------
 
 
-def bias_chart(dossier: Dossier) -> Markup:
+def bias_chart(dossier: Dossier, series: Series) -> Markup:
     """Bias after every decision, the allowed band, and how each window ended."""
-    series, n = running(dossier), len(dossier.counters)
+    n = len(dossier.counters)
     low, high = _extent(dossier, series)
     at_x, at_y = _scale(0, n, _LEFT, WIDTH - _RIGHT), _scale(low, high, HEIGHT - _BOTTOM, _TOP)
     parts = _band(series, low, high, at_y)
@@ -80,13 +80,12 @@ def draws_ways(dossier: Dossier) -> bool:
     return dossier.noun == "period" or len(dossier.ends) <= _FEW_ENDS
 
 
-def within_chart(dossier: Dossier) -> Markup | None:
+def within_chart(dossier: Dossier, series: Series) -> Markup | None:
     """Bias by position in the window: its median, and where nine of ten windows are."""
     windows = [w for w in dossier.report.windows if w.complete]
     length = dossier.length
     if dossier.noun == "period" or length is None or len(windows) < _MANY_WINDOWS:
         return None
-    series = running(dossier)
     shown = np.unique(np.linspace(0, length - 1, min(length, _PLOT)).astype(np.int64))
     fans = []
     for _, values in series.lines:

@@ -46,7 +46,7 @@ def render(dossier: Dossier) -> str:
 
 
 def _rendered(dossier: Dossier) -> str:
-    found = words.promise(dossier)
+    found, series = words.promise(dossier), running(dossier)
     return _environment().get_template("audit.html.j2").render(
         d=dossier,
         r=dossier.report,
@@ -58,9 +58,9 @@ def _rendered(dossier: Dossier) -> str:
         exceptions=words.exceptions(dossier.prop, len(dossier.groups)),
         start=words.counted(dossier.start),
         promise=found,
-        series=running(dossier),
-        bias_chart=charts.bias_chart(dossier) if dossier.report.decisions else "",
-        within_chart=charts.within_chart(dossier),
+        series=series,
+        bias_chart=charts.bias_chart(dossier, series) if dossier.report.decisions else "",
+        within_chart=charts.within_chart(dossier, series),
         every_way=charts.draws_ways(dossier),
         widest=_widest(dossier),
         pairs=_pairs(dossier),
