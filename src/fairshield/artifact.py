@@ -168,7 +168,8 @@ def _read_prefix(file: BinaryIO, source: Path) -> tuple[int, bytes]:
     if not prefix.startswith(MAGIC):
         what = "not a fairshield policy" if size else "empty"
         raise ArtifactError(
-            f"{source} is {what} ({size} bytes, begins with {prefix[:8]!r}, expected {MAGIC!r})"
+            f"{source} is {what} ({size} bytes, begins with {prefix[:8]!r}, expected {MAGIC!r}): "
+            "give a file that was saved by Policy.save or made by fairshield synthesize"
         )
     _, version, length = _HEAD.unpack(prefix[: _HEAD.size])
     digest = prefix[_HEAD.size :]

@@ -344,7 +344,7 @@ def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:
     missing = [key for key, needed in takes.items() if needed and key not in arguments]
     if missing:
         needs = " and ".join(map(called, missing))
-        raise InvalidValueError(f"{kind} needs {needs}, which the spec lacks")
+        raise InvalidValueError(f"{kind} needs {needs}")
     for key, value in arguments.items():
         if key not in takes:
             known = ", ".join(map(called, takes))

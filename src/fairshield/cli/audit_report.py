@@ -80,7 +80,8 @@ def _told(report: AuditReport, noun: str, complete: int) -> str:
         return _unfinished(report, noun)
     if report.verdict == "exempt":
         where = f"any of {judged:,} {noun}s" if judged > 1 else f"the {noun}"
-        return f"EXEMPT: {report.prop} bound nothing in {where}"
+        remedy = f"take longer {noun}s, or ask for less support"
+        return f"EXEMPT: {report.prop} bound nothing in {where}: to compare more people, {remedy}"
     if report.exempt:
         of = f"{report.bound:,} of {number_of(judged, noun)}"
         return f"{report.prop} held in {of}{_exempt(report)}{_reach(report, noun)}"

@@ -227,7 +227,7 @@ def _given_up(
             found = BY_KIND.get(kind, UnavailableError)
             cls = found if issubclass(found, UnavailableError) else UnavailableError
     else:
-        why = result.why
+        why = f"{result.why}; is the service running (fairshield serve), and at this address?"
     tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
     detail = f"no answer after {tried} in {elapsed:.1f} s: {why}"
     if request.again is not None:

@@ -128,7 +128,9 @@ def costs_of(values: ArrayLike | None, length: int, name: str = "costs") -> Floa
 
 def _check_length(given: NDArray[Any], name: str, length: int) -> None:
     if len(given) != length:
-        raise InvalidValueError(f"{name} has {len(given)} entries, groups has {length}")
+        raise InvalidValueError(
+            f"{name} has {len(given)} entries, groups has {length}: give one for every person"
+        )
 
 
 def cost_levels(costs: Floats, bins: int | None) -> tuple[Floats, Floats, NDArray[np.int64]]:

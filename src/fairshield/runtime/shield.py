@@ -294,4 +294,5 @@ class Shield:
         if self._pending is not None:
             raise OutcomePendingError(
                 f"observe the outcome of decision {self._pending.position} before the next decision"
+                ", with observe(decision, outcome=True or False)"
             )

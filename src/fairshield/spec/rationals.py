@@ -30,7 +30,8 @@ def exact(value: Number, name: str, *, most: int | None = None) -> Fraction:
             raise ValueError
     except (ValueError, ArithmeticError):
         raise InvalidValueError(
-            f"{name} must be a number such as '0.1', '1/10' or 0.1, got {value!r}"
+            f"{name} must be a number such as '0.1', '1/10' or 0.1, got {value!r}: write 10 "
+            "percent as 0.1 or '1/10'"
         ) from None
     if result < 0 or (most is not None and result > most):
         interval = "at least 0" if most is None else f"between 0 and {most}"
