@@ -66,7 +66,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"fairshield\.spec\.properties\.(DifferenceOfRates|_Bounded)"),
     (r"py:.*", r"fairshield\.(counts\.N|frames\.Frame|groups\.Coded|client\.\w+\.T)"),
     (r"py:.*", r"fairshield\.service\.messages\.MOST_IN_BATCH"),
-    (r"py:.*", r"fairshield\.runtime\.audit\.(Periodic)?Decider"),
+    (r"py:.*", r"fairshield\.(runtime\.terms\.(Periodic)?Decider|lines\.Trace)"),
 ]
 
 # The looks: nothing is fetched from anywhere.
