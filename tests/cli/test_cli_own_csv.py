@@ -314,14 +314,19 @@ def test_the_page_names_quarters_and_dates(command: Any, folder: Path) -> None:
     (folder / "log.csv").write_text(DATED)
     command("audit", "log.csv", *BY, *WRITTEN, "--html", "page.html")
     page = (folder / "page.html").read_text("utf-8")
-    assert "did not hold in 1 of 2 windows: 2025 Q2." in page
+    assert "did not hold in 1 of 2 quarters: 2025 Q2." in page
     assert "at the end of every calendar quarter" in page
-    for words in ("<td>2025-04-01 to 2025-06-30</td>", "--by quarter --date-format %d.%m.%Y"):
+    for words in (
+        "<span>2025-04-01 to</span> <span>2025-06-30</span>",
+        "--by quarter --date-format %d.%m.%Y",
+    ):
         assert words in page
     command(
         "audit", "log.csv", *BY, "--date-format", "%d.%m.%Y", "--horizon", "3", "--html", "p.html"
     )
-    assert "<td>2025-04-01 to 2025-07-02</td>" in (folder / "p.html").read_text("utf-8")
+    assert "<span>2025-04-01 to</span> <span>2025-07-02</span>" in (folder / "p.html").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(

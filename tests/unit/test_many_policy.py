@@ -64,7 +64,7 @@ def test_a_saved_policy_decides_alike(prop: fs.Property, tmp_path: Path) -> None
     assert (loaded.prop, loaded.start, loaded.groups) == (prop, start, ("a", "b", "c"))
     assert (loaded.expected_cost, loaded.least_cost) == (made.expected_cost, made.least_cost)
     assert (loaded.reason, loaded.spread, str(loaded)) == (made.reason, 2.0, str(made))
-    assert fs.verify(loaded)
+    assert fs.verify(loaded).holds
 
 
 @pytest.mark.parametrize(
