@@ -6,14 +6,15 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -qq --disable-pip-version-check
+PYTEST := $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo serve test search check docs package reproduce bench lock clean
+.PHONY: help demo serve test test-all search check docs package reproduce bench lock clean
 
 help:  ## Show this list
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='...']"
-	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 	@$(BIN)/fairshield demo $(ARGS)
@@ -21,11 +22,14 @@ demo: $(VENV)/.installed-demo  ## Install, then show a shield at work
 serve: $(VENV)/.installed-service  ## Install, then serve a dashboard fed by a biased classifier
 	@$(BIN)/fairshield serve --demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## Run the tests and doctests
-	$(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal $(ARGS)
+test: $(VENV)/.installed-dev  ## Run the tests that are not slow, the laws on fewer examples
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(VENV)/.installed-dev  ## Run all tests, the laws on all examples
+	$(PYTEST) $(ARGS)
 
 search: $(VENV)/.installed-dev  ## Look for counterexamples to the laws: other examples every time
-	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n auto --maxprocesses=8 --dist=worksteal -m hypothesis $(ARGS) tests
+	HYPOTHESIS_PROFILE=search $(PYTEST) -m hypothesis $(ARGS) tests
 
 check: $(VENV)/.installed-dev  ## Lint, format, types, import contracts
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""Speed and memory, each figure beside its target and its baseline: ``python -m benchmarks``."""
+"""Benchmarks of speed and memory beside targets and baselines: ``python -m benchmarks``."""

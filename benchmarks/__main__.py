@@ -1,4 +1,4 @@
-"""Measure every figure we promise, print a table, write ``results.json`` and ``results.md``."""
+"""Measure all published figures, print a table, write ``results.json`` and ``results.md``."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ from benchmarks.measure import (
 )
 from benchmarks.periodic import certificates, exact_periodic, period_starts, periodic_runs
 from benchmarks.service import durable_decisions, open_streams, postgres_decisions, restart
-from fairshield.simulate import simulate
+from fairshield.analysis.simulate import simulate
+from fairshield.policy import Specification
+from fairshield.synthesis.exact.solver import solve
 from fairshield.synthesis.problem import make_problem
-from fairshield.synthesis.solver import solve
 
 DP, EQ_OPP = fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1")
 
 
 def values(prop: fs.Property, inputs: fs.InputModel, horizon: int, threads: int) -> None:
-    """Cost to go only, no policy."""
-    problem = make_problem(prop, inputs, horizon, fs.Counts.zero(inputs.groups), ())
+    """Compute the cost to go, without a policy."""
+    problem = make_problem(Specification.of(prop, inputs, horizon=horizon))
     solve(problem, record=None, threads=threads, progress=None)
 
 
 def synthesis_speed() -> Iterator[Figure]:
-    """One thread, two threads, and against the memoised recursion."""
+    """Figures of synthesis on one thread, on two, and beside the memoised recursion."""
     seconds = best_of(lambda: values(DP, UNIFORM, 200, 1), 15)
     per_state = seconds * 1e9 / (200**4 / 24)
     yield Figure(
@@ -73,7 +74,7 @@ def synthesis_speed() -> Iterator[Figure]:
 
 
 def against_recursion() -> Iterator[Figure]:
-    """Values, and the whole synthesis, beside a memoised recursion over nested arrays in C."""
+    """Figures of values and of synthesis beside a memoised recursion in C."""
     baseline, threads = Baseline(), len(os.sched_getaffinity(0))
     for horizon, least in ((100, (80, 40)), (200, (150, 75))):
         rounds = [
@@ -100,7 +101,7 @@ def against_recursion() -> Iterator[Figure]:
 
 
 def equal_opportunity() -> Iterator[Figure]:
-    """Time and memory of the five-counter family."""
+    """Figures of time and memory for a property with five counters."""
     seconds = best_of(lambda: fs.synthesize(EQ_OPP, UNIFORM, horizon=75), 15)
     alone = best_of(lambda: values(EQ_OPP, UNIFORM, 75, 1), 9)
     yield Figure(
@@ -115,7 +116,7 @@ def equal_opportunity() -> Iterator[Figure]:
 
 
 def cost_levels() -> Iterator[Figure]:
-    """Ten cost levels beside one."""
+    """Figures of ten cost levels beside one."""
     for horizon in (100, 200):
         one, ten = side_by_side(
             partial(values, DP, UNIFORM, horizon, 1),
@@ -132,7 +133,7 @@ def cost_levels() -> Iterator[Figure]:
 
 
 def artefact_size() -> Iterator[Figure]:
-    """Bytes on disk."""
+    """Figures of the size of policy files."""
     with tempfile.TemporaryDirectory() as folder:
         for horizon, most in ((100, 2), (200, 16)):
             path = Path(folder) / "policy.shield"
@@ -147,7 +148,7 @@ def artefact_size() -> Iterator[Figure]:
 
 
 def decisions() -> Iterator[Figure]:
-    """One at a time, in batches, simulated."""
+    """Figures of decisions one at a time, in batches, and simulated."""
     policy = fs.synthesize(DP, UNIFORM, horizon=100)
     rng = np.random.default_rng(0)
     samples = []
@@ -175,7 +176,7 @@ def decisions() -> Iterator[Figure]:
 
 
 def verification() -> Iterator[Figure]:
-    """Every reachable state."""
+    """Figures of checking every reachable state."""
     policy = fs.synthesize(DP, UNIFORM, horizon=100)
     seconds = best_of(lambda: fs.verify(policy), 3)
     yield Figure("verify, DP T = 100", f"{seconds:.2f} s", "≤ 2 s", seconds <= 2)
@@ -196,7 +197,7 @@ print(time.perf_counter() - begin)
 
 
 def start_up() -> Iterator[Figure]:
-    """Importing, and the first synthesis with and without compiled code on disk."""
+    """Figures of importing, and of the first synthesis with and without compiled code."""
     seconds = min(float(in_new_process(IMPORT)) for _ in range(5))
     yield Figure(
         "import fairshield, beyond numpy", f"{seconds * 1e3:.0f} ms", "≤ 100 ms", seconds <= 0.1
@@ -209,7 +210,7 @@ def start_up() -> Iterator[Figure]:
 
 
 def cuda_device() -> Iterator[Figure]:
-    """On a CUDA device, or as recorded on one."""
+    """Figures measured on a CUDA device, or recorded on one earlier."""
     yield from cuda.on_a_device()
 
 
@@ -244,7 +245,7 @@ SECTIONS = (
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """A description of the machine that the figures were measured on."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -258,7 +259,7 @@ def machine() -> str:
 
 
 def report(figures: list[Figure]) -> str:
-    """The table, in Markdown."""
+    """The table of figures, in Markdown."""
     lines = [
         "# Benchmark results",
         "",

@@ -1,4 +1,4 @@
-"""What a shield adds to a classifier of scikit-learn."""
+"""Figures of the time that a shield adds to a classifier of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairshield.sklearn import ShieldedClassifier
 
 
 def shielded_classifier() -> Iterator[Figure]:
-    """``predict`` beside that of the logistic regression inside, per row."""
+    """Figures of ``predict`` beside that of the inner logistic regression, per row."""
     rng = np.random.default_rng(0)
     group = rng.choice(["f", "m"], 1_000_000)
     X = rng.normal(size=(len(group), 10)) + 0.3 * (group == "m")[:, None]

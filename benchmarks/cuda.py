@@ -18,7 +18,8 @@ from typing import Any
 
 import fairshield as fs
 from benchmarks.measure import HERE, TEN_LEVELS, UNIFORM, Figure
-from fairshield.synthesis import cuda
+from fairshield.policy import Specification
+from fairshield.synthesis.cuda import solver as cuda
 from fairshield.synthesis.problem import Problem, make_problem
 
 RECORDED = HERE / "cuda.json"
@@ -37,7 +38,7 @@ SERIES = (20, 50, 100, 200, 300, 500, 700, 1000, 1500)
 
 
 def on_a_device() -> Iterator[Figure]:
-    """Measured if there is a device, recorded otherwise."""
+    """Figures measured here if there is a device, else those recorded."""
     if cuda.missing() is None:
         yield from measured()
     elif RECORDED.exists():
@@ -46,7 +47,7 @@ def on_a_device() -> Iterator[Figure]:
 
 
 def measured() -> Iterator[Figure]:
-    """One figure after the other, on the device that is there."""
+    """Measure all figures on the device of this machine."""
     for horizon, most in TARGETS.items():
         problem = _problem(DP, LOANS, horizon)
         yield _figure(f"CUDA, DP values, T = {horizon}", problem, None, most)
@@ -83,7 +84,7 @@ def policies() -> Iterator[dict[str, float]]:
 
 
 def _problem(prop: fs.Property, inputs: fs.InputModel, horizon: int) -> Problem:
-    return make_problem(prop, inputs, horizon, fs.Counts.zero(inputs.groups), ())
+    return make_problem(Specification.of(prop, inputs, horizon=horizon))
 
 
 def _figure(name: str, problem: Problem, record: int | None, most: float | None) -> Figure:

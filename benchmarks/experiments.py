@@ -1,4 +1,4 @@
-"""The paper's experiments: how fast runs are simulated, models trained, everything reproduced."""
+"""Figures of the paper's experiments: simulation, training, the whole reproduction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairshield_experiments.simulate import Setting, simulate
 
 
 def simulated_runs() -> Iterator[Figure]:
-    """Rows of a setting: people drawn, shield made, decided with and without it, counted."""
+    """Figures of simulating the rows of a setting, from drawing people to counting."""
     rng, n = np.random.default_rng(0), 20_000
     group = (rng.random(n) > 0.325).astype(np.int8)
     people = People(group, rng.random(n) < 0.5, np.clip(rng.beta(2, 2, n) + 0.1 * group, 0, 1))
@@ -44,7 +44,7 @@ def simulated_runs() -> Iterator[Figure]:
 
 
 def reproduction() -> Iterator[Figure]:
-    """``fairshield reproduce`` from raw data to the report, where ``FAIRSHIELD_DATA`` is set."""
+    """Figures of ``fairshield reproduce``, where ``FAIRSHIELD_DATA`` is set."""
     if "FAIRSHIELD_DATA" not in os.environ:
         return
     seconds, _ = _reproduce("--quick")
@@ -61,7 +61,7 @@ def reproduction() -> Iterator[Figure]:
 
 
 def _reproduce(what: str) -> tuple[float, dict[str, Any]]:
-    """Seconds of the command, and what it says."""
+    """Seconds that the command takes, and what it prints."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "fairshield", "reproduce", what, "--json"]
         begin = time.perf_counter()

@@ -20,7 +20,7 @@ NAMES = ("women", "men")
 
 
 def _policies() -> dict[str, fs.Policy]:
-    """Horizon 100, ten cost levels; groups by name and by number."""
+    """Policies with horizon 100 and ten cost levels, for groups by name and by number."""
     prop = fs.DemographicParity("0.1")
     made = {}
     for kind, groups in (("string", NAMES), ("integer", (0, 1))):
@@ -46,7 +46,7 @@ def _frames() -> Iterator[tuple[str, str, Any]]:
 
 
 def frames() -> Iterator[Figure]:
-    """A million rows, each with a cost of its own."""
+    """Figures of deciding a million rows, each with a cost of its own."""
     policies = _policies()
     for frame_kind, kind, frame in _frames():
         run = partial(fs.shield_frame, frame, policies[kind], cost="cost")

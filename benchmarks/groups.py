@@ -1,4 +1,4 @@
-"""Three groups or more: how long a table takes, and how large it is."""
+"""Figures of three groups: how long a table takes, and how large it is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ THREE = fs.InputModel.agnostic({"a": 0.3, "b": 0.3, "c": 0.4})
 
 
 def three_groups() -> Iterator[Figure]:
-    """A window of thirty decisions, policy included, and its verification."""
+    """Figures of synthesis and verification of a window of thirty decisions."""
     seconds = best_of(lambda: fs.synthesize(DP, THREE, horizon=30), 5)
     policy = fs.synthesize(DP, THREE, horizon=30)
-    states = policy.layout.n_states
+    states = policy.decisions.n_states
     yield Figure(
         "three groups, DP T = 30, whole synthesize",
         f"{seconds * 1e3:.0f} ms, {states / seconds / 1e6:.0f} M states/s",

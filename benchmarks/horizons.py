@@ -1,4 +1,4 @@
-"""Time, memory and expected cost against the horizon, drawn for the README.
+"""Time, memory and expected cost by horizon, drawn for the README.
 
 ``python -m benchmarks.horizons`` measures exact tables on this machine and long policies, takes
 exact tables on a GPU from ``cuda.json`` where that was measured, and writes ``horizons.json`` and
@@ -21,9 +21,8 @@ from matplotlib.figure import Figure
 import fairshield as fs
 from benchmarks.long import DP, biased
 from benchmarks.measure import HERE, peak_megabytes
-from fairshield.long import LongPolicy
-from fairshield.plots import BLUE, GREY, INK, ORANGE
-from fairshield.simulate import simulate
+from fairshield.analysis.simulate import simulate
+from fairshield.reports.plots import BLUE, GREY, INK, ORANGE
 
 GAP = 0.28
 EXACT = (10, 20, 50, 100, 200, 300, 400, 500)
@@ -47,20 +46,20 @@ def measured(horizon: int, method: Literal["exact", "long"]) -> dict[str, float]
     policy = make()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    if not isinstance(policy, LongPolicy) and horizon >= 100:
-        # Tables of irregular rows are allocated for the worst case and hardly touched.
+    if policy.method != "long" and horizon >= 100:
+        # Tables with rows of varying length are allocated for the worst case; little of it is used.
         peak = int(1e6 * peak_megabytes('fs.DemographicParity("0.1")', horizon))
     point = {"horizon": horizon, "seconds": seconds, "bytes": peak, "cost": policy.expected_cost}
-    if isinstance(policy, LongPolicy):
+    if policy.method == "long":
         windows = max(min(2_000_000 // horizon, 400), 4)
         runs = simulate(policy, n_windows=windows, rng=np.random.default_rng(horizon))
-        assert runs.unfair_windows == 0
-        point |= {"cost": runs.mean_cost, "error": runs.cost_error, "windows": windows}
+        assert runs.n_unfair == 0
+        point |= {"cost": runs.mean_paid, "error": runs.paid_error, "windows": windows}
     return point
 
 
 def measure() -> dict[str, Any]:
-    """All points."""
+    """Measure all points of the picture."""
     found: dict[str, Any] = {"exact": [], "long": []}
     series: tuple[tuple[Literal["exact", "long"], tuple[int, ...]], ...]
     series = (("exact", EXACT), ("long", LONG))
@@ -72,7 +71,7 @@ def measure() -> dict[str, Any]:
 
 
 def draw(points: dict[str, Any], path: Path) -> None:
-    """Three panels on logarithmic axes."""
+    """Draw three panels on logarithmic axes."""
     device = HERE / "cuda.json"
     series = [
         ("exact, two cores", points["exact"], BLUE, "o"),

@@ -1,8 +1,9 @@
-"""A load generator in a process of its own: keep-alive connections that ask again when answered.
+"""A load generator: keep-alive connections that send the next request when answered.
 
 ``python -m benchmarks.load HOST PORT STREAM --connections 64 --seconds 5`` prints one line of JSON.
-With ``--rate`` requests are due at that pace, whoever is free takes the next, and latency is
-counted from when a request was due: a stalled server cannot hide behind requests not sent.
+It runs in a process of its own.  With ``--rate`` requests are due at that rate, and the next free
+connection sends them.  Latency is counted from when a request was due, so that requests which a
+stalled server delays are counted as slow.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import uvloop
 
 
 class Asker(asyncio.Protocol):
-    """One connection."""
+    """Asker is one connection to the server."""
 
     def __init__(self, load: Load) -> None:
         self._load, self._buffer, self.due, self.waits = load, b"", 0.0, False
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for something to ask."""
+        """Take the first request, or wait for one."""
         self._transport = transport
         self._load.free(self)
 
@@ -90,7 +91,7 @@ class Load:
         return f"{self._head}{key}content-length: {len(body)}\r\n\r\n{body}".encode()
 
     def free(self, asker: Asker) -> None:
-        """Give a connection something to do."""
+        """Give a free connection the next request, if one is due."""
         if self.over:
             return
         if not self._rate:
@@ -109,7 +110,7 @@ class Load:
         self.free(asker)
 
     def unanswered(self, askers: Iterable[Asker]) -> list[float]:
-        """How long those have waited who were due and have no answer yet."""
+        """Seconds since each request became due that has no answer yet."""
         if not self._rate:
             return []
         now = time.perf_counter()
@@ -117,7 +118,7 @@ class Load:
         return asked + [now - due for due in self._due]
 
     async def pace(self, seconds: float) -> None:
-        """Let requests become due."""
+        """Make requests due at the given rate."""
         begin = time.perf_counter()
         sent = 0
         while (now := time.perf_counter()) < begin + seconds:
@@ -132,7 +133,7 @@ class Load:
 
 
 async def run(arguments: argparse.Namespace) -> dict[str, float]:
-    """Warm up, then measure."""
+    """Warm up the server, then measure."""
     loop = asyncio.get_running_loop()
     host, port = arguments.host, arguments.port
     load = Load(host, port, arguments.stream, arguments.batch, arguments.rate)
@@ -159,7 +160,7 @@ async def run(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def main() -> None:
-    """Ask, and print what came of it."""
+    """Send the requests, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
     parser.add_argument("port", type=int)

@@ -1,4 +1,4 @@
-"""Figures of long windows: what they cost beside the exact optimum, their time and memory."""
+"""Figures of long windows: cost beside the exact optimum, time and memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 import fairshield as fs
 from benchmarks.measure import Figure, best_of, in_new_process
-from fairshield.long import LongPolicy
+from fairshield.analysis.simulate import simulate
+from fairshield.policy import Specification
+from fairshield.policy.long import PriceDecisions
 from fairshield.runtime.compiled import decide_batch
 from fairshield.runtime.requests import Requests
-from fairshield.simulate import simulate
 from fairshield.synthesis import least_cost
 
 DP = fs.DemographicParity("0.1")
@@ -28,10 +29,10 @@ MILLION = 10**6
 
 
 def biased(gap: float, *, levels: int = 1) -> fs.InputModel:
-    """Acceptance rates ``gap`` apart around one half, costs 1 or as confidence would have it.
+    """Input model with acceptance rates ``gap`` apart around one half.
 
-    With several levels, costs go from 0 to 0.5, and a classifier is less sure of itself where it
-    proposes what it proposes more rarely.
+    With one level all costs are 1.  With several, costs go from 0 to 0.5 like the confidence of a
+    classifier, which is lower for the proposal that it makes more rarely.
     """
     table = {}
     for group, share, rate in (("a", SHARE, 0.5 - gap / 2), ("b", 1 - SHARE, 0.5 + gap / 2)):
@@ -44,7 +45,7 @@ def biased(gap: float, *, levels: int = 1) -> fs.InputModel:
 
 
 def with_outcomes(inputs: fs.InputModel, qualified: tuple[float, float]) -> fs.InputModel:
-    """The same requests, of which so many of each group are of people who count."""
+    """The same input model, with this share of relevant people in each group."""
     outcomes = np.empty_like(inputs.probs)
     outcomes[0], outcomes[1] = qualified
     return fs.InputModel(inputs.groups, inputs.levels, inputs.probs, outcomes, inputs.edges)
@@ -57,13 +58,13 @@ class Estimate(NamedTuple):
     error: float
 
 
-def long_cost(policy: LongPolicy, inputs: fs.InputModel, runs: int, seed: int) -> Estimate:
-    """What windows cost: paid before the endgame, and expected by its exact solution.
+def long_cost(policy: fs.Policy, inputs: fs.InputModel, runs: int, seed: int) -> Estimate:
+    """Estimate of the cost of windows: paid before the endgame, then exactly expected.
 
-    By how much the proposals alone exceed the bound explains most of the variance, and its mean is
-    known from many more draws, so it serves as a control variate.
+    The amount by which the proposals alone exceed the bound is a control variate: it explains most
+    of the variance, and its mean is known from many more draws.
     """
-    rng, first = np.random.default_rng(seed), policy.horizon - policy.endgame
+    rng, first = np.random.default_rng(seed), policy.horizon - policy.decisions.endgame
     table = inputs.table(1)
     total, alone = np.empty(runs), np.empty(runs)
     for run in range(runs):
@@ -71,7 +72,7 @@ def long_cost(policy: LongPolicy, inputs: fs.InputModel, runs: int, seed: int) -
         costs = table.levels[level]
         asked = Requests(group, proposed, level.astype(np.int32), costs, np.ones(first, bool))
         accepted, at = decide_batch(policy, 0, (0, 0, 0, 0), asked)
-        rest = policy.reader.endgame(first, at).endgame.policy.expected_cost
+        rest = policy.decisions.endgame_at(first, at).endgame.policy.expected_cost
         total[run] = costs[accepted != proposed].sum() + rest
         seen = np.bincount(group * 2 + proposed, minlength=4)
         alone[run] = _excess(seen[None])[0]
@@ -92,15 +93,14 @@ def _excess(seen: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def long_against_exact() -> Iterator[Figure]:
-    """Expected cost of long windows beside the least possible."""
+    """Figures of the expected cost of long windows beside the least possible."""
     for horizon in (200, 300, 1000):
         for levels in (1, 10):
             for gap in GAPS:
                 inputs = biased(gap, levels=levels)
-                start = fs.Counts.zero(inputs.groups)
-                exact = least_cost(DP, inputs, horizon=horizon, start=start)
+                exact = least_cost(Specification.of(DP, inputs, horizon=horizon))
                 policy = fs.synthesize(DP, inputs, horizon=horizon, method="long")
-                assert isinstance(policy, LongPolicy)
+                assert isinstance(policy.decisions, PriceDecisions)
                 runs = RUNS if gap > 0.1 else 3 * RUNS
                 found = long_cost(policy, inputs, runs, seed=horizon)
                 ratio, error = found.mean / exact, found.error / exact
@@ -115,7 +115,7 @@ def long_against_exact() -> Iterator[Figure]:
 
 
 def long_anytime() -> Iterator[Figure]:
-    """The same for properties that must hold at every moment, by simulation."""
+    """Figures for properties that must hold at every moment, by simulation."""
     cases: tuple[tuple[str, fs.Property, int], ...] = (
         ("EqOpp", fs.EqualOpportunity("0.1"), 150),
         ("EqOpp from 20 people on", fs.EqualOpportunity("0.1", min_support=20), 150),
@@ -127,18 +127,17 @@ def long_anytime() -> Iterator[Figure]:
                 inputs = biased(gap, levels=levels)
                 if prop.relevant_outcome is not None:
                     inputs = with_outcomes(inputs, QUALIFIED)
-                start = fs.Counts.zero(inputs.groups)
-                exact = least_cost(prop, inputs, horizon=horizon, start=start)
+                exact = least_cost(Specification.of(prop, inputs, horizon=horizon))
                 policy = fs.synthesize(prop, inputs, horizon=horizon, method="long", endgame=20)
                 rng = np.random.default_rng(horizon)
                 found = simulate(policy, n_windows=RUNS // 2, rng=rng)
-                ratio, error = found.mean_cost / exact, found.cost_error / exact
+                ratio, error = found.mean_paid / exact, found.paid_error / exact
                 costs = "cost 1" if levels == 1 else f"{levels} costs"
                 yield Figure(
                     f"long against exact, {name}, T = {horizon}, gap {gap}, {costs}",
-                    f"{ratio:.3f} ± {error:.3f}× ({found.mean_cost:.4g})",
+                    f"{ratio:.3f} ± {error:.3f}× ({found.mean_paid:.4g})",
                     "≤ 1.1×",
-                    ratio <= 1.1 and found.unfair_windows == 0,
+                    ratio <= 1.1 and found.n_unfair == 0,
                     f"exact {exact:.4g}; {RUNS // 2} windows",
                 )
 
@@ -163,9 +162,9 @@ print(tracemalloc.get_traced_memory()[1] / 1e6, policy.nbytes / 1e6)
 
 
 def long_windows() -> Iterator[Figure]:
-    """A window of a million decisions: latency, batch, memory."""
+    """Figures of a window of a million decisions: latency, batches, memory."""
     policy = fs.synthesize(DP, biased(0.285), horizon=MILLION)
-    assert isinstance(policy, LongPolicy)
+    assert isinstance(policy.decisions, PriceDecisions)
     rng = np.random.default_rng(1)
     groups = np.where(rng.random(MILLION) < SHARE, "a", "b")
     proposed = rng.random(MILLION) < np.where(groups == "a", 0.3575, 0.6425)
@@ -192,17 +191,17 @@ def long_windows() -> Iterator[Figure]:
 
 
 def _latencies(
-    policy: LongPolicy, groups: NDArray[np.str_], proposed: NDArray[np.bool_]
+    policy: fs.Policy, groups: NDArray[np.str_], proposed: NDArray[np.bool_]
 ) -> tuple[float, float, float]:
     """Median microseconds before and in the endgame, and milliseconds of solving it."""
     people, said = groups.tolist(), proposed.tolist()
-    first = policy.horizon - policy.endgame
+    first = policy.horizon - policy.decisions.endgame
     before: list[int] = []
     inside: list[int] = []
     solving: list[float] = []
     for turn in range(20):
         shield = fs.Shield(policy)
-        # Other people each time, so that the endgame is another one.
+        # Other people each time, so that a new endgame is solved.
         skipped = first - 5000 - turn
         shield.decide_many(groups[turn : turn + skipped], proposed[turn : turn + skipped])
         for i in range(policy.horizon - skipped):
@@ -218,10 +217,9 @@ def _latencies(
 
 
 def exact_values() -> Iterator[Figure]:
-    """The exact value of a horizon that was out of reach."""
+    """Figures of the exact value at a large horizon."""
     inputs = biased(0.285)
-    start = fs.Counts.zero(inputs.groups)
-    seconds = best_of(lambda: least_cost(DP, inputs, horizon=500, start=start), 3)
+    seconds = best_of(lambda: least_cost(Specification.of(DP, inputs, horizon=500)), 3)
     yield Figure(
         "exact DP values, T = 500, two cores", f"{seconds:.2f} s", "≤ 1.5 s", seconds <= 1.5
     )

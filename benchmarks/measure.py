@@ -1,4 +1,4 @@
-"""How things are measured: repeated, side by side, best of several; memory as resident pages."""
+"""Functions that measure time (repeated, side by side, the best) and resident memory."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Figure:
 
 
 def best_of(run: Callable[[], Any], repeats: int) -> float:
-    """The least seconds of ``repeats`` runs: what the work takes when nothing disturbs it."""
+    """The least seconds of ``repeats`` runs, which other load on the machine disturbs least."""
     run()
     return min(_timed(run) for _ in range(repeats))
 
 
 def side_by_side(*runs: Callable[[], Any], repeats: int) -> list[float]:
-    """:func:`best_of` for each, taking turns, so that a disturbance meets all alike."""
+    """:func:`best_of` for several functions in turn, so that other load affects all alike."""
     for run in runs:
         run()
     rounds = [[_timed(run) for run in runs] for _ in range(repeats)]
@@ -82,7 +82,7 @@ class Baseline:
 
 
 def in_new_process(code: str, **environment: str) -> str:
-    """What ``code`` prints, run by a new interpreter."""
+    """The output of ``code``, run by a new interpreter."""
     env = {**os.environ, **environment}
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env
@@ -92,7 +92,7 @@ def in_new_process(code: str, **environment: str) -> str:
 
 PEAK = """
 import fairshield as fs
-from fairshield.synthesis import solver
+from fairshield.synthesis.exact import solver
 def resident(field):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
@@ -109,5 +109,5 @@ print(resident("VmHWM") - before)
 
 
 def peak_megabytes(prop: str, horizon: int, groups: tuple[str, ...] = ("a", "b")) -> float:
-    """Most resident memory a synthesis takes beyond what the process held before (Linux)."""
+    """Most resident memory that a synthesis adds to that of the process (Linux)."""
     return float(in_new_process(PEAK.format(prop=prop, horizon=horizon, groups=groups)))

@@ -22,7 +22,7 @@ PERIOD, PERIODS = 50, 10
 
 
 def starts(prop: fs.Property, inputs: fs.InputModel, periods: int, runs: int) -> list[fs.Counts]:
-    """Counters that Dynamic shields hold after so many periods."""
+    """Counters of runs with a Dynamic shield after so many periods."""
     rng = np.random.default_rng(1)
     policy = Dynamic(prop, inputs, PERIOD)
     streams = Streams.drawn(prop, inputs, period=PERIOD, periods=periods, runs=runs, rng=rng)
@@ -42,7 +42,7 @@ def planning_times(policy: PeriodicPolicy, counts: list[fs.Counts]) -> tuple[flo
 
 
 def period_starts() -> Iterator[Figure]:
-    """What planning a period takes, from counters that occur."""
+    """Figures of planning a period, from counters that occur in runs."""
     dynamic = Dynamic(DP, SKEWED, PERIOD)
     early, late = starts(DP, SKEWED, 1, 400), starts(DP, SKEWED, 40, 25) * 16
     median, tail = planning_times(dynamic, early)
@@ -92,7 +92,7 @@ print(time.perf_counter() - begin, resident("VmHWM"), policy.expected_cost)
 
 
 def exact_periodic() -> Iterator[Figure]:
-    """All decisions of ten periods at once."""
+    """Figures of planning all decisions of ten periods at once."""
     seconds, peak, cost = min(tuple(map(float, in_new_process(EXACT).split())) for _ in range(3))
     yield Figure(
         "Exact, DP T = 50 × 10 periods, synthesis",
@@ -104,7 +104,7 @@ def exact_periodic() -> Iterator[Figure]:
 
 
 def periodic_runs() -> Iterator[Figure]:
-    """A thousand runs of ten periods with all five shields, and what they cost."""
+    """Figures of a thousand runs of ten periods with all five shields, and their costs."""
     rng = np.random.default_rng(0)
     streams = Streams.drawn(DP, SKEWED, period=PERIOD, periods=PERIODS, runs=1000, rng=rng)
     policies = make_policies(DP, SKEWED, period=PERIOD, periods=PERIODS)
@@ -122,7 +122,7 @@ def periodic_runs() -> Iterator[Figure]:
         total <= 60,
         ", ".join(f"{name} {seconds:.1f} s" for name, seconds in taken.items()),
     )
-    costs = {name: outcome.costs.sum(axis=1) for name, outcome in outcomes.items()}
+    costs = {name: outcome.paid.sum(axis=1) for name, outcome in outcomes.items()}
     ratio, error = _ratio(costs["perpetual"], costs["dynamic"])
     yield Figure(
         "cost of Perpetual against Dynamic, 1000 runs",
@@ -152,7 +152,7 @@ def _ratio(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
 
 
 class _Progress:
-    """Tenths on standard error, as the work goes on."""
+    """_Progress prints each tenth of the work to standard error."""
 
     def __init__(self, name: str) -> None:
         self._name, self._shown = name, -1
@@ -165,12 +165,12 @@ class _Progress:
 
 
 def certificates() -> Iterator[Figure]:
-    """How many counters have a certificate, of those that can be kept fair at all."""
+    """Figures of how many counters have a certificate, of those that can be kept fair."""
     for bound, least in (("0.1", 0.98), ("0.2", 1.0)):
         prop, ahead, people = fs.DemographicParity(bound), 70, 30
         total = people + ahead
         always = fs.synthesize(prop, SKEWED, horizon=total, checkpoints=range(1, total))
-        sustained = fs.Sustained(prop)
+        sustained = fs.spec.Sustained(prop)
         fair = kept = certified = 0
         for at in _counters(people):
             counts = fs.Counts({"a": at[:2], "b": at[2:]})

@@ -1,4 +1,7 @@
-"""The service: durable decisions per second, latency, memory, restart; server and load here."""
+"""Figures of the service: decisions per second, latency, memory, restart.
+
+Server and load generator share this machine.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +21,30 @@ from typing import Any
 
 import fairshield as fs
 from benchmarks.measure import HERE, Figure
-from fairshield.service.server import serve
+from fairshield.service.server.server import serve
 from fairshield.service.store.sqlite import SqliteConnection, SqliteDatabase
+from fairshield.service.web.context import Limits
 
 CONNECTIONS = 64
 
 
 class ForgetfulConnection(SqliteConnection):
-    """Entries after the first go nowhere: what the service costs without any store."""
+    """ForgetfulConnection drops all entries after the first: the service without a store."""
 
     def append(self, rows: Any) -> None:
-        """Keep the entry that makes a stream."""
+        """Store entry 0 of a stream, and drop all others."""
         super().append([row for row in rows if row.seq == 0])
 
     def put_windows(self, windows: Any) -> None:
-        """Forget them."""
+        """Drop the ends of windows."""
 
     def find(self, keys: Any) -> Any:
-        """Nothing was asked before."""
+        """Find no earlier request."""
         return {}
 
 
 class ForgetfulDatabase(SqliteDatabase):
-    """A database that keeps no decision; its commits are empty."""
+    """ForgetfulDatabase stores no decision; its commits are empty."""
 
     def connect(self) -> Any:
         """A connection that forgets."""
@@ -65,7 +69,7 @@ class Served:
             raise RuntimeError("the server did not start")
 
     def ask(self, path: str, body: Any = None, content_type: str = "application/json") -> Any:
-        """One request."""
+        """Send one request."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.host}:{self.port}{path}", data, {"content-type": content_type}
@@ -85,7 +89,7 @@ class Served:
             self.ask("/v1/streams", {"name": name, "policy": digest})
 
     def load(self, stream: str, **options: float) -> dict[str, float]:
-        """Ask as fast as answers come, or at a rate."""
+        """Run the load generator, at full speed or at a rate."""
         flags = [f"--{name}={value}" for name, value in options.items()]
         command = [sys.executable, "-m", "benchmarks.load", self.host, str(self.port), stream]
         done = subprocess.run([*command, *flags], check=True, capture_output=True, text=True)
@@ -101,7 +105,7 @@ class Served:
         return int(found[1]) / 1000 if found else 0.0
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """End it."""
+        """End the server process."""
         self.process.send_signal(how)
         self.process.wait(30)
 
@@ -132,13 +136,13 @@ def served(db: str, *, forgetful: bool = False) -> Iterator[Served]:
 
 
 def policy() -> fs.Policy:
-    """Demographic parity over a hundred decisions."""
+    """The policy of all benchmarks: demographic parity over a hundred decisions."""
     inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.6})
     return fs.synthesize(fs.DemographicParity("0.1"), inputs, horizon=100)
 
 
 def durable_decisions() -> Iterator[Figure]:
-    """One at a time and in batches; beside the same service without a store."""
+    """Figures of decisions one at a time and in batches, with and without a store."""
     deciding = policy()
     with tempfile.TemporaryDirectory() as folder:
         alone, durable, batches = [], [], []
@@ -154,7 +158,7 @@ def durable_decisions() -> Iterator[Figure]:
             server.make_streams(deciding, ["s"])
             half = server.load("s", connections=CONNECTIONS, rate=max(durable) / 2, seconds=8)
     best = max(durable)
-    # Each with the run beside it, so that a disturbance meets both.
+    # Measured in turn, so that other load on the machine affects both.
     ratio = statistics.median(d / a for d, a in zip(durable, alone, strict=True))
     yield Figure(
         f"durable decisions, SQLite, one at a time, {CONNECTIONS} connections",
@@ -179,7 +183,7 @@ def durable_decisions() -> Iterator[Figure]:
 
 
 def postgres_decisions() -> Iterator[Figure]:
-    """The same on PostgreSQL, where there is one: a server of our own, synced like any other."""
+    """Figures on a PostgreSQL server that is started here, if one is installed."""
     sys.path.append(str(HERE.parent / "tests" / "service"))
     import postgres_server  # noqa: PLC0415  (asyncpg loads for this figure alone)
 
@@ -200,7 +204,7 @@ def postgres_decisions() -> Iterator[Figure]:
 
 
 def open_streams() -> Iterator[Figure]:
-    """Memory of a thousand open streams of one policy."""
+    """Figures of the memory of a thousand open streams of one policy."""
     with tempfile.TemporaryDirectory() as folder, served(f"{folder}/s.db") as server:
         server.make_streams(policy(), [f"s{i}" for i in range(1000)])
         for i in range(0, 1000, 50):
@@ -212,7 +216,7 @@ def open_streams() -> Iterator[Figure]:
 
 
 def restart() -> Iterator[Figure]:
-    """Serving again, and a full audit, with a million decisions logged."""
+    """Figures of a restart and of a full audit, with a million decisions logged."""
     with tempfile.TemporaryDirectory() as folder:
         db = f"{folder}/s.db"
         with served(db) as server:
@@ -239,6 +243,6 @@ def restart() -> Iterator[Figure]:
 
 if __name__ == "__main__":
     serve(
-        ForgetfulDatabase(sys.argv[1], serving=True), port=0,
+        ForgetfulDatabase(sys.argv[1], serving=True), port=0, limits=Limits(rate=0.0),
         announce=lambda address, _: print(address, flush=True),
     )  # fmt: skip

@@ -58,21 +58,23 @@ nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!fairshield).*"),
     # In types and bases of what is documented; nobody is meant to make one.
+    (r"py:.*", r"fairshield\.client\.((calls|exchange)\b.*|\w+\.T)"),
+    (r"py:.*", r"fairshield\.(base\.(counts\.N|groups\.Coded)|inputs\.model\.InputTable)"),
+    (r"py:.*", r"fairshield\.policy\.(rows|layout|long|decisions\.Stretch)\b.*"),
     (
         r"py:.*",
-        r"fairshield\.(client\.(calls|exchange)|rows|layout|long|inputs\.model\.InputTable)\b.*",
+        r"fairshield\.periodic\.(state\.(Mended|History)|policy\.WindowPolicy|conditions)\b.*",
     ),
-    (r"py:.*", r"fairshield\.periodic\.(state\.(Mended|History)|policy\.Window|conditions)\b.*"),
-    (r"py:.*", r"fairshield\.spec\.properties\.(DifferenceOfRates|_Bounded)"),
-    (r"py:.*", r"fairshield\.(counts\.N|frames\.Frame|groups\.Coded|client\.\w+\.T)"),
-    (r"py:.*", r"fairshield\.service\.messages\.MOST_IN_BATCH"),
-    (r"py:.*", r"fairshield\.(runtime\.terms\.(Periodic)?Decider|lines\.Trace)"),
+    (r"py:.*", r"fairshield\.spec\.(differences\.DifferenceOfRates|bounds\.\w+|rules\.Rule)"),
+    (r"py:.*", r"fairshield\.(analysis\.terms\.(Periodic)?Decider|records\.lines\.Trace)"),
+    (r"py:.*", r"fairshield\.adapters\.frames\.shielding\.Frame"),
+    (r"py:.*", r"fairshield\.wire\.messages\.MOST_IN_BATCH"),
 ]
 
 # The looks: nothing is fetched from anywhere.
 html_theme = "furo"
 html_title = f"fairshield {release}"
-html_favicon = "../src/fairshield/service/static/shield.svg"
+html_favicon = "../src/fairshield/service/dashboard/static/shield.svg"
 html_logo = html_favicon
 html_static_path = ["_static"]
 html_css_files = ["fairshield.css"]

@@ -1,7 +1,7 @@
-"""Games against periodic shields: all sequences of a few short periods, searched for a violation.
+"""Exhaustive search for violations: all sequences of a few short periods.
 
-A run is forgotten at the end of a period but for its counters, so that a search over whole runs is
-one over counters at period ends, and over the counters within one period at a time.
+At the end of a period a run keeps nothing but its counters.  So the search goes over the counters
+at ends of periods, and over the counters within one period at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import fairshield as fs
 from fairshield.periodic.conditions import Counters
-from fairshield.periodic.policy import NOTHING, PeriodicPolicy, counters
+from fairshield.periodic.cumulative import NOTHING, counters
+from fairshield.periodic.policy import PeriodicPolicy
 
 
 class Move(NamedTuple):
@@ -35,7 +36,7 @@ class End(NamedTuple):
 
 
 def violation(policy: PeriodicPolicy, periods: int, *, met: bool | None = None) -> Line | None:
-    """A sequence after which a period ends unfair, a shortest one, or ``None``.
+    """A shortest sequence after which a period ends unfair, or ``None``.
 
     ``met``: only sequences in which every period meets the condition (or not every one does).
     """
@@ -99,8 +100,8 @@ def _moved(start: fs.Counts, origin: fs.Counts, end: fs.Counts) -> fs.Counts:
     )  # fmt: skip
 
 
-def replay(shield: fs.PeriodicShield, line: Line) -> list[bool]:
-    """What a shield decides on the requests of a line."""
+def replay(shield: fs.Run, line: Line) -> list[bool]:
+    """The decisions of a shield on the requests of a sequence."""
     answers = []
     for move in line:
         decision = shield.decide(move.group, proposed=move.proposed)

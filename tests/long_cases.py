@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from strategies import GROUPS, Request
 
 import fairshield as fs
-from fairshield.long import LongPolicy
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SKEWED = fs.InputModel.from_table(
@@ -33,10 +32,10 @@ THREE_LEVELS = fs.InputModel.from_table(
 
 def long_policy(
     prop: fs.Property, inputs: fs.InputModel | fs.InputSchedule, horizon: int, **options: object
-) -> LongPolicy:
+) -> fs.Policy:
     """A long policy, whatever the horizon."""
     policy = fs.synthesize(prop, inputs, horizon=horizon, method="long", **options)
-    assert isinstance(policy, LongPolicy)
+    assert policy.method == "long"
     return policy
 
 
@@ -68,7 +67,7 @@ def _with_start(shield: fs.Shield) -> tuple[int, ...]:
 
 
 def late(decisions: int, first: int = 0) -> Adversary:
-    """One group alone, all proposed alike; in the last decisions the other, all otherwise."""
+    """One group alone, all with the same proposal; at the end the other, all with the opposite."""
 
     def adversary(shield: fs.Shield) -> Request:
         last = shield.remaining <= decisions
@@ -78,7 +77,7 @@ def late(decisions: int, first: int = 0) -> Adversary:
 
 
 def alternate(shield: fs.Shield) -> Request:
-    """Turn about: a always proposed, b never, now and then somebody who does not count."""
+    """Groups in turn: a always proposed, b never, and some people who do not count."""
     group = shield.decided % 2
     return request(shield, group, group == 0, shield.decided % 7 != 0)
 
@@ -90,7 +89,7 @@ def blocks(shield: fs.Shield) -> Request:
 
 
 def rare(shield: fs.Shield) -> Request:
-    """One group but for every twentieth, who is proposed outward."""
+    """Every twentieth person is of the second group; all are proposed outward."""
     group = int(shield.decided % 20 == 19)
     return request(shield, group, outward(shield, group))
 
@@ -103,7 +102,7 @@ def widen(shield: fs.Shield) -> Request:
 
 
 def turn_tables(shield: fs.Shield) -> Request:
-    """Nothing to correct for nine tenths of the window, then proposals against one group."""
+    """Proposals that need no correction; in the last tenth all of a, and none of b."""
     group = shield.decided % 2
     turned = shield.remaining * 10 <= shield.policy.horizon
     return request(shield, group, group == 0 if turned else shield.decided % 4 < 2)
@@ -111,7 +110,7 @@ def turn_tables(shield: fs.Shield) -> Request:
 
 def corner(shield: fs.Shield) -> Request:
     """The group for which fewer decisions are certified, proposed the one that is not."""
-    look_up, t, at = shield.policy.reader.look_up, shield.decided, shield.gained
+    look_up, t, at = shield.policy.decisions.look_up, shield.decided, shield.gained
     can = [look_up(t, at, group)[:2] for group in (0, 1)]
     group = 0 if sum(can[0]) <= sum(can[1]) else 1
     can_reject, can_accept = can[group]
@@ -136,7 +135,7 @@ ADVERSARIES = [*SIMPLE, *ADAPTIVE]
 
 
 def play(shield: fs.Shield, adversary: Adversary) -> float:
-    """Decide to the end, every check fair and every decision guaranteed; what was paid."""
+    """Decide a whole window, and check every decision; returns the cost paid."""
     policy, paid = shield.policy, 0.0
     while shield.remaining:
         asked = adversary(shield)
@@ -156,7 +155,7 @@ Flags = NDArray[np.bool_]
 
 
 def hard_arrivals(horizon: int, rng: np.random.Generator) -> list[tuple[Flags, Flags]]:
-    """Who is of the second group, and what is proposed, in windows that are hard to end fair."""
+    """Groups and proposals of windows that are hard to end fair."""
     place = np.arange(horizon)
     chance = rng.random(horizon)
     reversed_late = (place % 2 == 1) ^ (place >= horizon - horizon // 10)

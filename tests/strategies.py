@@ -1,7 +1,7 @@
-"""Random specifications, input models, windows and streams of requests.
+"""Strategies for random specifications, input models, windows and streams of requests.
 
-Small on purpose: every fault of a counter automaton shows at a horizon of a few decisions, and a
-small example is one a person can follow.
+Examples are small: faults of counters show at a horizon of a few decisions, and a person can
+follow a small example.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 import fairshield as fs
+from fairshield.policy import Specification
 from fairshield.synthesis.problem import Problem, make_problem
 from fairshield.synthesis.reference import Position
 
@@ -118,8 +119,8 @@ plain_properties = st.one_of(*two_sided.values(), one_sided)
 labelled_properties = st.one_of(*labelled.values())
 symmetric_properties = st.one_of(*two_sided.values(), *labelled.values())
 properties = plain_properties | labelled_properties
-# Most unfair counters are past mending at these horizons, so that an early checkpoint forbids
-# nothing new; not so for these.
+# At these horizons most unfair counters cannot become fair any more, so that an early checkpoint
+# forbids nothing new.  For these properties it does.
 mendable_properties = st.one_of(
     two_sided[NotThatMany],
     two_sided[Quota],
@@ -130,7 +131,7 @@ mendable_properties = st.one_of(
 
 # Input models -------------------------------------------------------------------------------
 
-# The first ones are those an example is shrunk to, so they are the ones that matter most.
+# Hypothesis shrinks examples towards the first values, so the simplest ones come first.
 LEVELS = (1.0, 0.25, 2.5, 0.0)
 CHANCES = (0.5, 0.25, 1.0, 0.0)
 
@@ -215,7 +216,7 @@ class Spec(NamedTuple):
     terminal: fs.Property | None = None
 
     def synthesize(self, **options: Any) -> fs.Policy:
-        """The policy, or the error."""
+        """The policy; raises if there is none."""
         return fs.synthesize(
             self.prop,
             self.inputs,
@@ -228,7 +229,7 @@ class Spec(NamedTuple):
         )
 
     def feasible_policy(self, **options: Any) -> fs.Policy:
-        """The policy; examples without one are not of interest."""
+        """The policy; examples without one are rejected."""
         try:
             return self.synthesize(**options)
         except fs.InfeasibleError:
@@ -236,7 +237,12 @@ class Spec(NamedTuple):
 
     def problem(self) -> Problem:
         """The numbers behind it."""
-        return make_problem(self.prop, self.inputs, self.horizon, self.start, self.checkpoints)
+        return make_problem(
+            Specification.of(
+                self.prop, self.inputs, horizon=self.horizon, start=self.start,
+                checkpoints=self.checkpoints,
+            )
+        )  # fmt: skip
 
 
 @st.composite
@@ -262,7 +268,7 @@ def plans(draw: st.DrawFn) -> Spec:
     spec = draw(specs(rates, horizons=(1, 4), max_levels=2, checkpointed=False))
     further = draw(st.integers(0, 4))
     points = draw(st.sets(st.integers(1, spec.horizon + further), max_size=2))
-    terminal = draw(st.sampled_from([None, fs.Sustained(spec.prop)]))
+    terminal = draw(st.sampled_from([None, fs.spec.Sustained(spec.prop)]))
     return spec._replace(checkpoints=tuple(points), further=further, terminal=terminal)
 
 
@@ -384,10 +390,20 @@ def positions(horizon: int, labelled: bool) -> Iterator[Position]:
 
 def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:
     """The policy with some of its tables replaced."""
-    return replace(policy, rows=replace(policy.rows, **changed))
+    return with_decisions(policy, rows=replace(policy.decisions.rows, **changed))
 
 
-def follow(shield: fs.PeriodicShield, request: Request) -> fs.Decision:
+def with_spec(policy: fs.Policy, **changed: Any) -> fs.Policy:
+    """The policy with another specification than its decisions were made for."""
+    return replace(policy, spec=replace(policy.spec, **changed))
+
+
+def with_decisions(policy: fs.Policy, **changed: Any) -> fs.Policy:
+    """The policy with some fields of its decisions replaced."""
+    return replace(policy, decisions=replace(policy.decisions, **changed))
+
+
+def follow(shield: fs.Run, request: Request) -> fs.Decision:
     """Decide one request, revealing its outcome where the property wants it."""
     decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
     if shield.policy.labelled:

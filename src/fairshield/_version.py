@@ -1,3 +1,3 @@
-"""The version of the library, one place."""
+"""The version of the library; other files read it from here."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,7 +1,8 @@
-"""Fairlearn on the same people: fairness in the population, which promises nothing about a run.
+"""Baselines decide the same people with Fairlearn, which is fair in the population.
 
-Both of its methods are used with their own defaults, which ask for parity more strictly than any
-bound here.  Their decisions are random: each person of each run gets a draw of their own.
+Fairness in the population promises nothing about a single run.  Both methods of Fairlearn keep
+their defaults, which demand parity more strictly than any bound of the experiments.  Their
+decisions are random, drawn anew for each person of each run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def simulate_baseline(settings: Sequence[Setting], scored: Scored) -> pd.DataFra
     first = settings[0]
     who = draw(first, len(scored.held_out))
     with warnings.catch_warnings():
-        # What pandas will drop one day is between Fairlearn and pandas.
+        # Fairlearn uses features of pandas that are deprecated; that is no fault of this code.
         warnings.simplefilter("ignore", DeprecationWarning)
         accepted = BASELINES[first.shield](first, scored, who.reshape(-1)).reshape(who.shape)
     people = scored.held_out.take(who)
@@ -51,8 +52,8 @@ def threshold_optimizer(
 ) -> NDArray[np.bool_]:
     """Thresholds for each group, on the classifier's own scores (Hardt, Price and Srebro).
 
-    Chosen on the validation part, as scores of the training part are too sure of themselves.  Its
-    people come as well, which is an advantage.
+    The thresholds are chosen on the validation part, because scores of the training part are
+    overconfident.  Runs contain people of that part as well, which favours this method.
     """
     held_out, people = scored.held_out, scored.held_out.take(who)
     chosen = held_out.take(np.arange(len(held_out) // 2, len(held_out)))  # test people come first
@@ -86,7 +87,7 @@ def exponentiated_gradient(
 def logistic_regression(
     setting: Setting, scored: Scored, who: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """One logistic regression: what the mixture is to be compared with."""
+    """Decisions of one logistic regression, the baseline of the mixture."""
     dataset, split, features = _encoded(setting.environment)
     method = _logistic().fit(features[split.train], dataset.target[split.train])
     return np.asarray(method.predict(features[split.held_out[who]]), dtype=bool)
@@ -110,7 +111,7 @@ BASELINES: dict[str, Decide] = {
 
 
 class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier whose only feature is the score it gives."""
+    """_Scores is a classifier that returns its only feature as its score."""
 
     def fit(self) -> _Scores:
         self.classes_ = np.array([0, 1])

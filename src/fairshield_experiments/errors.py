@@ -1,4 +1,4 @@
-"""What can go wrong in the experiments and not in the library."""
+"""DataError, the error that only the experiments raise."""
 
 from __future__ import annotations
 

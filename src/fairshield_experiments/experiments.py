@@ -1,4 +1,4 @@
-"""The experiments: which settings each of them simulates, as tasks of a sweep."""
+"""Functions that list the settings of each experiment, as tasks of a sweep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import fairshield as fs
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
 from fairshield_experiments.data import ENVIRONMENTS, load
@@ -24,7 +24,7 @@ from fairshield_experiments.sweep.task import Frames, Task
 from fairshield_experiments.training import train
 
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
-"""The paper's periodic shields, the last of them in two readings."""
+"""The paper's periodic shields; Dynamic is interpreted in two ways."""
 MIN_SUPPORT = 10
 MAIN = "ERM"
 """The learner of experiments that use only one."""
@@ -50,13 +50,13 @@ class Plan:
     learners
         By name; the periodic experiments and the baselines use :data:`MAIN`, if it is there.
     bounds, period_bounds
-        Of finite horizons, and of periodic shields.
+        Bounds for finite horizons, and for periodic shields.
     runs, period_runs
-        Likewise.
+        Runs with finite horizons, and with periodic shields.
     guaranteed_inputs
         Input models of the shields that need no condition.
     horizons
-        Of the measurements of synthesis, by property.
+        Horizons at which synthesis is measured, by property.
     """
 
     learners: Mapping[str, Any]
@@ -129,7 +129,7 @@ def _check_names(what: str, names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def perform(job: str, **arguments: Any) -> Frames:
-    """Whatever a task asks for: the one function of all sweeps."""
+    """Run the job that a task names; all sweeps call this function."""
     frames = _JOBS[job](**arguments)
     for frame in frames.values():
         frame["versions"] = versions()
@@ -262,7 +262,7 @@ def _periodic(
 
 
 def _guaranteed(plan: Plan) -> Iterator[Setting]:
-    """Shields that need no condition."""
+    """Settings of shields whose guarantee has no condition."""
     for inputs in plan.guaranteed_inputs:
         for setting in _periodic(plan, ("exact", "perpetual"), inputs=inputs):
             # With outcomes, a policy for 500 decisions would take 44 GB, and hours.
@@ -271,7 +271,7 @@ def _guaranteed(plan: Plan) -> Iterator[Setting]:
 
 
 def _baselines(plan: Plan) -> Iterator[list[Setting]]:
-    """Settings that differ in their bound alone, which a baseline does not ask for."""
+    """Settings of a baseline, which differ in their bound alone; the baseline ignores it."""
     for baseline, environment, kind in product(BASELINES, plan.environments, PROPERTIES):
         only = replace(plan, environments=[environment], learners={MAIN: None})
         yield [
@@ -280,7 +280,7 @@ def _baselines(plan: Plan) -> Iterator[list[Setting]]:
 
 
 def _single_runs(plan: Plan) -> Iterator[list[Setting]]:
-    """Periodic shields on one environment, at the first bound."""
+    """Settings of one run of each periodic shield on one environment, at the first bound."""
     adult = [name for name in plan.environments if name.startswith("adult")]
     for environment, kind in product(adult or plan.environments[:1], PROPERTIES):
         only = replace(plan, environments=[environment], period_runs=1)
@@ -292,7 +292,7 @@ def _single_runs(plan: Plan) -> Iterator[list[Setting]]:
 
 
 def _measurements(plan: Plan) -> Iterator[Task]:
-    # Two kinds first: two workers then compile different code, and share it.
+    # Tasks of two kinds come first, so that two workers compile different code and share it.
     for levels, (kind, horizons) in product((1, 10), plan.horizons.items()):
         arguments = {"kind": kind, "levels": levels, "horizons": list(horizons)}
         yield Task(

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
 from fairshield.fairlearn import constraint_of, unfair_windows
-from fairshield.plots import BLUE, GREY, INK, ORANGE, save_small
+from fairshield.reports.plots import BLUE, GREY, INK, ORANGE, save_small
 from fairshield.sklearn import ShieldedClassifier
 from fairshield_experiments.data import encode, load, make_split
 
@@ -108,7 +108,7 @@ def compare(
     """
     rows = []
     with warnings.catch_warnings():
-        # What pandas will drop one day is between Fairlearn and pandas.
+        # Fairlearn uses features of pandas that are deprecated; that is no fault of this code.
         warnings.simplefilter("ignore", DeprecationWarning)
         methods = fit_methods(train, prop, horizon)
         for stream in range(streams):

@@ -1,4 +1,4 @@
-"""What a shield expects to see: input models from the people a classifier was fitted to."""
+"""``input_model`` makes input models from the people that a classifier was fitted to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairshield_experiments.people import People
 InputKind = Literal["agnostic", "learned", "confidence"]
 INPUTS: tuple[InputKind, ...] = get_args(InputKind)
 GROUPS = ("a", "b")
-"""The paper's names; what they stand for is said by the data set."""
+"""The paper's names of the groups; a data set says whom they stand for."""
 BINS = 10
 """Cost levels of the model with confidence costs."""
 

@@ -1,4 +1,4 @@
-"""What a result depends on, as a digest: the same key, the same result."""
+"""``key_of`` digests what a result depends on: results with the same key are the same."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fairshield_experiments.sweep.task import digest
 
 _PACKAGES = ("numpy", "scipy", "numba", "pandas", "scikit-learn", "fairlearn", "torch")
 _AROUND = ("cli", "plots.py", "demo.py", "bench.py", "results", "sweep", "reproduce.py")
-"""Files and folders that start the work or present its results."""
+"""Files and folders that no result depends on: they start work or present results."""
 
 
 def key_of(*parts: Any) -> str:
-    """Of these parts, of the program and of what it is run with."""
+    """Digest of these parts, of the program and of the versions of its packages."""
     return digest(versions(), _program(), *parts)
 
 
 def identity(learner: Any) -> list[str]:
-    """What tells learners apart: their content, and the file of their class."""
-    kind = type(getattr(learner, "estimator", learner))  # whatever is inside an adapter
+    """Class, content and source file of a learner, as digests."""
+    kind = type(getattr(learner, "estimator", learner))  # the estimator that an adapter wraps
     source = Path(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
     code = source.read_bytes() if source.is_file() else b""
     return [
@@ -40,7 +40,7 @@ def identity(learner: Any) -> list[str]:
 
 
 def people_digest(scored: Scored) -> str:
-    """Of everybody's group, outcome and score."""
+    """Digest of the group, outcome and score of all people."""
 
     def columns(people: People) -> list[Any]:
         return [people.group, people.target.astype(np.int8), people.score]
@@ -50,7 +50,7 @@ def people_digest(scored: Scored) -> str:
 
 @cache
 def versions() -> str:
-    """Of the packages that results depend on."""
+    """Versions of the packages that results depend on."""
     packages = (f"{name} {_version(name)}" for name in _PACKAGES)
     return ", ".join(
         (f"fairshield {fs.__version__}", f"Python {platform.python_version()}", *packages)
@@ -60,7 +60,7 @@ def versions() -> str:
 def _version(name: str) -> str:
     try:
         return version(name)
-    except PackageNotFoundError:  # such as torch, which other learners do without
+    except PackageNotFoundError:  # torch, for one, which not all learners need
         return "(none)"
 
 

@@ -1,4 +1,4 @@
-"""People as a simulation sees them: group, outcome, score."""
+"""The people of a simulation: their groups, outcomes and scores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class People:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scored:
-    """An environment as one classifier sees it.
+    """Scored is an environment with the scores of one classifier.
 
     Attributes
     ----------

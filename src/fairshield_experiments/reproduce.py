@@ -1,4 +1,4 @@
-"""From raw data to the report: all that ``fairshield reproduce`` does."""
+"""``reproduce`` runs all experiments from raw data to the report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FRAMES = ("datasets", "metrics", *SIMULATED)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reproduction:
-    """What was made, and where it lies."""
+    """Reproduction says what was made, and where the files are."""
 
     folder: Path
     products: Mapping[Item, Product]
@@ -58,7 +58,7 @@ class Reproduction:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many published numbers came out how, each measured as it was published."""
+        """Verdicts on the published numbers, counted; each was measured as it was published."""
         return sum((product.verdicts for product in self.products.values()), Counter())
 
     @property
@@ -87,7 +87,7 @@ def chosen(names: Sequence[str]) -> tuple[Item, ...]:
 
 
 def make_workers(processes: int | None = None, scheduler: str | None = None) -> Workers:
-    """Those of a Dask scheduler, or processes of this machine, by default one for each core."""
+    """Workers of a Dask scheduler, or processes of this machine, by default one per core."""
     if scheduler is None:
         return Processes(processes or _processors())
     if processes is not None:
@@ -98,7 +98,7 @@ def make_workers(processes: int | None = None, scheduler: str | None = None) -> 
 
 
 def _processes(workers: Workers) -> int:
-    """How many of this machine may be used to draw."""
+    """How many processes of this machine may draw figures."""
     if isinstance(workers, InProcess):
         return 1
     return workers.count if isinstance(workers, Processes) else _processors()
@@ -149,7 +149,7 @@ def reproduce(
 
 
 class _Gathered:
-    """Frames as the sweeps leave them."""
+    """_Gathered runs the sweeps and collects their frames."""
 
     def __init__(self, plan: Plan, journal: Journal, workers: Workers, progress: Progress) -> None:
         self._plan, self._journal, self._workers = plan, journal, workers
@@ -160,7 +160,7 @@ class _Gathered:
     def frames(
         self, needs: Sequence[str], datasets: Mapping[str, Dataset]
     ) -> dict[str, pd.DataFrame]:
-        """All but the data sets themselves."""
+        """All frames but that of the data sets."""
         plan = self._plan
         models: dict[tuple[str, str], Scored] = {}
         trained: list[str] = []
@@ -193,7 +193,7 @@ class _Gathered:
 
 
 def _failures(failed: Sequence[FailedTask], output: Path) -> pd.DataFrame:
-    """Titles and last lines; the whole story goes into ``failures.txt``."""
+    """Titles and last lines of failed tasks; full texts go into ``failures.txt``."""
     path = output / "failures.txt"
     path.unlink(missing_ok=True)
     if failed:
@@ -220,7 +220,7 @@ def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[s
 
 
 def part_of(plan: Plan) -> str:
-    """What of the whole is left out, in words; nothing if it is all there."""
+    """Which parts of the paper's plan are left out, in words; empty if none is."""
     whole = Plan(learners=dict.fromkeys(FIVE))
     counts = (
         ("environments", len(plan.environments), len(whole.environments)),
@@ -233,7 +233,7 @@ def part_of(plan: Plan) -> str:
 
 
 def _training(plan: Plan) -> str:
-    """How long networks were trained."""
+    """How long networks are trained, in words."""
     schedules = {str(getattr(x, "schedule", "")) for x in plan.learners.values()} - {""}
     return "; ".join(sorted(schedules)) or "as the learners do"
 
@@ -260,7 +260,7 @@ def write(made: Reproduction) -> None:
         pd.DataFrame([_check_row(check) for check in made.checks]), folder / "checks.parquet"
     )
     for kind in ("tables", "figures"):
-        # What an earlier call left there may belong to another plan.
+        # Files of an earlier call may belong to another plan.
         shutil.rmtree(folder / kind, ignore_errors=True)
         (folder / kind).mkdir()
     for product in made.products.values():
@@ -281,7 +281,7 @@ def _check_row(check: Check) -> dict[str, Any]:
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Whole or not at all."""
+    """Write a frame; the file is complete or absent."""
     unfinished = path.with_suffix(".part")
     frame.to_parquet(unfinished, index=False)
     unfinished.replace(path)

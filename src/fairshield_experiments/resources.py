@@ -1,4 +1,4 @@
-"""Time and memory of synthesis against the horizon."""
+"""``measure`` measures time and memory of synthesis by horizon."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measure(kind: PropertyKind, levels: int, horizons: Sequence[int]) -> pd.Data
 
 
 def _peak(prop: fs.Property, inputs: fs.InputModel, horizon: int) -> int:
-    """Bytes; measured apart, because measuring takes time."""
+    """Most bytes allocated at a time; apart from the timing, which it would slow down."""
     tracemalloc.start()
     try:
         fs.synthesize(prop, inputs, horizon=horizon, threads=1)

@@ -1,4 +1,4 @@
-"""One setting: the same people decided with and without a shield, in many runs at once."""
+"""``simulate`` runs one setting: the same people with and without a shield, many times."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _distinct(rng: np.random.Generator, people: int, length: int) -> Ints:
         _, first = np.unique(drawn, return_index=True)
         if len(first) >= length:
             return drawn[np.sort(first)[:length]]
-        rng.bit_generator.state = state  # the same sequence once more, and longer
+        rng.bit_generator.state = state  # draw the same sequence again, and longer
         size *= 2
 
 
@@ -137,7 +137,7 @@ def streams(setting: Setting, people: People) -> Streams:
 
 
 def make_policy(setting: Setting, training: People) -> PeriodicPolicy:
-    """The shield of a setting, made from what training showed."""
+    """The policy of a setting; its input model is made from the training part."""
     if setting.shield not in _MAKERS:
         raise fs.InvalidValueError(
             f"unknown shield {setting.shield!r}: choose from {', '.join(SHIELDS)}"
@@ -181,7 +181,7 @@ def welfare_bounds(bound: str, training: People) -> tuple[Fraction, Fraction]:
 
 
 def outcomes(setting: Setting, scored: Scored) -> tuple[People, Outcome, Outcome]:
-    """Who came, ``(runs, length)`` each; what a shield made of them; what followed without one."""
+    """The people of all runs, ``(runs, length)``, and their outcomes with and without a shield."""
     people = scored.held_out.take(draw(setting, len(scored.held_out)))
     requests = streams(setting, people)
     policy = make_policy(setting, scored.training)
@@ -190,7 +190,7 @@ def outcomes(setting: Setting, scored: Scored) -> tuple[People, Outcome, Outcome
 
 
 def unshielded(setting: Setting, requests: Streams, accepted: NDArray[np.bool_]) -> Outcome:
-    """Decisions that no shield has seen."""
+    """The outcome of decisions that were made without a shield."""
     nobody = fs.Counts.zero(GROUPS)
     return Outcome(setting.prop, setting.period_length, nobody, None, requests, accepted)
 
@@ -237,7 +237,7 @@ def _flags(flags: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[A
 
 
 def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | None:
-    """Whether the condition was met, the way in which the published table measured it.
+    """Whether the condition was met, as the published table measured it.
 
     Static-BW: more people of each group than the theorem asks for at least; Dynamic: fairness at
     the end of the period could be guaranteed when it began.
@@ -248,7 +248,7 @@ def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | Non
         return np.asarray((gained[..., 0] > least) & (gained[..., 2] > least))
     if setting.shield == "dynamic":
         return outcome.planned
-    # Whoever goes inactive does not ask whether the period could have been made fair.
+    # A shield that goes inactive does not compute whether the period could have been fair.
     return None if setting.shield == "inactive" else outcome.condition_met
 
 

@@ -1,4 +1,4 @@
-"""From an environment and a learner to scored people: split, encode, fit, score, measure."""
+"""``train`` turns an environment and a learner into scored people and metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairshield_experiments.people import People, Scored
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
-    """What one learner made of one environment.
+    """Trained holds the scores and metrics of one learner on one environment.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def train(
 def scored(
     dataset: Dataset, learner: str, scores: NDArray[np.float64], split: Split | None = None
 ) -> Scored:
-    """The training part, and everybody else: test and validation parts together."""
+    """The training part, and the test and validation parts as one, with their scores."""
     split = make_split(dataset) if split is None else split
     return Scored(
         environment=dataset.name,

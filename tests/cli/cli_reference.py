@@ -1,6 +1,6 @@
-"""Writes what docs/cli.md shows: help pages and the output of its sessions.
+"""Write the help pages and console sessions of docs/cli.md.
 
-``python tests/cli/cli_reference.py`` brings the page up to date; a test says when to.
+``python tests/cli/cli_reference.py`` brings the page up to date; a test fails when that is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEGIN, _END = "<!-- help pages -->\n", "<!-- end of help pages -->\n"
 _FILE = re.compile(r"^`([\w.-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CHANGING = re.compile(r"\b[0-9a-f]{8,64}\b|fairshield \d+\.\d+\.\d+")
-"""Digests and versions."""
+"""Digests and versions, which change from release to release."""
 
 
 def commands(group: click.Group = app, *before: str) -> Iterator[str]:

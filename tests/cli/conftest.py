@@ -1,4 +1,4 @@
-"""Policies on disk, requests as text, and two ways to run the command."""
+"""Fixtures: policy files, requests as text, and two ways to run the command."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from strategies import with_decisions
 
 import fairshield as fs
 from fairshield.cli.app import app
-from fairshield.layout import layer_rows
-from fairshield.rows import RowTable
+from fairshield.policy.layout import layer_rows
+from fairshield.policy.rows import RowTable
 
 Command = Callable[..., Result]
 SPEC = """
@@ -35,7 +35,7 @@ b = 0.75
 
 @pytest.fixture(scope="session")
 def command() -> Command:
-    """``fairshield`` inside this process."""
+    """Run ``fairshield`` in this process."""
 
     def run(*arguments: Any, stdin: str | bytes | None = None) -> Result:
         return CliRunner().invoke(app, [str(part) for part in arguments], input=stdin)
@@ -45,10 +45,10 @@ def command() -> Command:
 
 @pytest.fixture
 def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """``fairshield`` as a process of its own, its streams being pipes unless said otherwise.
+    """Run ``fairshield`` in a process of its own, with pipes unless other streams are given.
 
-    ``shell`` may prepare its surroundings, and then runs ``"$@"``.  A process that hangs is
-    killed, so that a test which waits for it fails.
+    ``shell`` is a script that may prepare the environment, and then runs ``"$@"``.  A process that
+    hangs is killed, so that the test fails.
     """
     watchdogs: list[threading.Timer] = []
 
@@ -129,15 +129,15 @@ def decided(command: Any, plain: Path, jsonl: str, tmp_path_factory: Any) -> Pat
 def broken(plain: Path) -> Path:
     """A policy that claims every state to be feasible and follows every proposal."""
     policy = fs.Policy.load(plain)
-    cuts = np.array(policy.rows.cuts)
-    starts = policy.layout.layer_starts
+    cuts = np.array(policy.decisions.rows.cuts)
+    starts = policy.decisions.layout.layer_starts
     for t in range(policy.horizon + 1):
         states = layer_rows(t, policy.labelled).states
         cuts[starts[t] : starts[t + 1]] = np.stack([0 * states, states] * 3, axis=1)
     empty = np.empty(0, np.int64)
     rows_table = RowTable(cuts, empty, empty, np.empty(0, np.int8))
     path = plain.with_name("broken.shield")
-    replace(policy, rows=rows_table).save(path)
+    with_decisions(policy, rows=rows_table).save(path)
     return path
 
 

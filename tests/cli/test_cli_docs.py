@@ -48,11 +48,14 @@ def test_every_help_page_ends_with_an_example(name: str) -> None:
 
 
 @pytest.mark.skipif(f"click=={version('click')}" not in PINNED, reason="another click wraps lines")
-@pytest.mark.parametrize("name", [*commands()])
-def test_help_pages_are_up_to_date(name: str) -> None:
-    assert help_page(name) in section(name), REMEDY
+def test_help_pages_are_up_to_date() -> None:
+    # In a process of its own: here other tests have added properties, which are offered as well.
+    printed = [sys.executable, "-c", "import cli_reference; print(cli_reference.help_pages())"]
+    done = subprocess.run(printed, cwd=Path(__file__).parent, check=True, stdout=subprocess.PIPE)
+    assert done.stdout.decode() in TEXT, REMEDY
 
 
+@pytest.mark.slow
 def test_sessions_give_what_the_page_shows() -> None:
     shown = re.findall(r"^```console\n(.*?)^```$", TEXT, re.M | re.S)
     assert "guarantee holds" in TEXT
@@ -65,7 +68,7 @@ def test_every_key_of_a_spec_is_documented() -> None:
     rows = re.findall(r"^\| (`.*?) \|", TEXT, re.M)
     documented = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
     # In a process of its own: tests register properties of theirs, which have other keys.
-    script = "from fairshield.specfile import known_keys; print(*known_keys())"
+    script = "from fairshield.adapters.specfile import known_keys; print(*known_keys())"
     keys = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
     assert set(keys.decode().split()) <= documented
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from strategies import with_decisions
 
 import fairshield as fs
-from fairshield.many import ManyPolicy
+from fairshield.policy.many import StateDecisions
 
 SPEC = ["demographic-parity", "0.3", "a=0.2,b=0.3,c=0.5"]
 REQUESTS = "group,proposed\na,1\nb,0\nc,1\nc,0\na,1\nb,1\n"
@@ -68,8 +68,10 @@ def test_the_guarantee_is_verified_and_a_fault_is_found(
 ) -> None:
     assert "guarantee holds" in told(command("verify", three))
     policy = fs.Policy.load(three)
-    assert isinstance(policy, ManyPolicy)
-    replace(policy, codes=np.zeros_like(policy.codes)).save(tmp_path / "careless.shield")
+    assert isinstance(policy.decisions, StateDecisions)
+    with_decisions(policy, codes=np.zeros_like(policy.decisions.codes)).save(
+        tmp_path / "careless.shield"
+    )
     done = command("verify", tmp_path / "careless.shield")
     assert done.exit_code != 0
     assert "in a" in done.output

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fairshield as fs
-from fairshield.errors import argument, called, spelling
+from fairshield.base.errors import argument, called, spelling
 
 RATES = ["--property", "bounded-rates", "--lower", "0.4", "--upper", "0.6", "--min-support", "0"]
 EVEN = ["--groups", "a=0.5,b=0.5"]

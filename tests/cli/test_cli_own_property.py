@@ -53,6 +53,7 @@ def rules(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_from_synthesis_to_audit(rules: Path) -> None:
     made = fairshield(rules, "synthesize", *OWN, *ASKED, *SHARES, "-o", "own.shield")
     assert made.returncode == 0, made.stderr

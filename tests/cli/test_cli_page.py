@@ -171,6 +171,7 @@ def test_the_page_fetches_and_runs_nothing_and_escapes_names(pages: Any, kind: s
     assert not re.search(r"https?:|url\(|@import", text)
     assert HOSTILE not in text
     assert "&lt;script&gt;" in text
+    assert not re.search(r"\b[A-Z]\w+\(\w+=|<[A-Z]\w+:| object at 0x", page.text)  # reprs
 
 
 @pytest.mark.parametrize("kind", ["plain", "labelled", "perpetual"])
@@ -191,7 +192,7 @@ def test_the_page_bears_digests_of_policy_and_log(pages: Any) -> None:
     folder, _, page = pages("plain")
     log = hashlib.sha256((folder / "log.jsonl").read_bytes()).hexdigest()
     assert log in page.text
-    assert fs.artifact.digest_of(folder / "p.shield") in page.text
+    assert fs.policy.artifact.digest_of(folder / "p.shield") in page.text
     assert "no clock" not in page.text
     assert not re.search(r"\b20\d\d-\d\d", page.text)
 

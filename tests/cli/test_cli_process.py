@@ -101,6 +101,7 @@ def at_terminal(*arguments: Any, printed: Path | None) -> str:
     return b"".join(shown).decode()
 
 
+@pytest.mark.slow
 def test_a_long_file_shows_a_bar_beside_what_is_printed(plain: Path, tmp_path: Path) -> None:
     requests, log, said = (tmp_path / name for name in ("r.jsonl", "log.jsonl", "said"))
     requests.write_bytes(REQUEST * 60_000)

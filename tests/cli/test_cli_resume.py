@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def whole(command: Any, plain: Path, stream: Path) -> bytes:
     return bytes(command("run", plain, stream).stdout_bytes)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.floats(0, 1))
 @example(0.0)
 @example(1.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -226,7 +227,7 @@ def test_what_is_not_a_policy_is_refused(command: Any, tmp_path: Path, content: 
         assert str(tmp_path / "x.shield") in result.stderr
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_cut_and_no_flipped_bit_of_a_policy_goes_unnoticed(
     command: Any, plain: Path, tmp_path: Path, data: st.DataObject
@@ -250,7 +251,7 @@ names = texts.filter(lambda name: name not in ADDED)
 values = texts | st.integers() | st.booleans() | st.none() | st.lists(texts, max_size=2)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.dictionaries(names, values, max_size=3), min_size=1, max_size=4))
 def test_every_field_of_a_request_comes_back(
     command: Any, plain: Path, extras: list[dict[str, Any]]

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
 from cli.conftest import SPEC
-from fairshield.artifact import digest_of
+from fairshield.policy.artifact import digest_of
 
 OPTIONS = ("--property", "demographic-parity", "--bound", "0.2", "--horizon", "10")
 SHARES = ("--groups", "a=0.25,b=0.75")
@@ -170,7 +171,7 @@ def test_scores_become_proposals_and_costs(
 words = st.text(st.characters(codec="utf-8", exclude_characters="=,\x00"), min_size=1, max_size=6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(words.map(str.strip).filter(bool), min_size=2, max_size=2, unique=True))
 def test_group_names_are_the_users(
     command: Any, tmp_path_factory: pytest.TempPathFactory, names: list[str]

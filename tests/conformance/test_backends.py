@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (
@@ -34,11 +35,11 @@ from strategies import (
 )
 
 import fairshield as fs
-from fairshield.synthesis import cuda
+from fairshield.synthesis.cuda import solver as cuda
 from fairshield.synthesis.problem import Problem
 
 try:
-    from fairshield.synthesis import solver
+    from fairshield.synthesis.exact import solver
 except ImportError:  # without numba the CUDA backend is compared with the reference alone
     solver = None  # type: ignore[assignment]
 
@@ -66,7 +67,7 @@ def outcome_of(solve: Solve, spec: Spec) -> fs.Policy | None:
 
 def table_of(policy: fs.Policy) -> dict[Any, Any]:
     """Feasibility and both codes of every state."""
-    reader, table = policy.reader, {}
+    reader, table = policy.decisions, {}
     for s in positions(policy.horizon, policy.labelled):
         codes = [reader.code(*s.where, g) for g in (0, 1)] if s.t < policy.horizon else []
         table[s] = (reader.feasible(*s.where), *codes)
@@ -96,7 +97,7 @@ class BackendConformance:
     def test_short_windows_are_solved_as_by_the_reference(self, solve: Solve, spec: Spec) -> None:
         solved_as_by_the_reference(solve, spec)
 
-    @settings(shared_fixture, max_examples=20)
+    @settings(shared_fixture, max_examples=examples(20))
     @given(
         spec=specs(plain_properties, horizons=(9, 14), max_levels=3)
         | specs(labelled_properties, horizons=(7, 9), max_levels=2)
@@ -117,7 +118,7 @@ class BackendConformance:
     ) -> None:
         solved_as_by_the_reference(solve, spec)
 
-    @settings(shared_fixture, max_examples=30)
+    @settings(shared_fixture, max_examples=examples(30))
     @given(spec=specs(horizons=(1, 5), models=finely_priced_models()))
     def test_many_cost_levels_are_solved_as_by_the_reference(
         self, solve: Solve, spec: Spec
@@ -148,7 +149,7 @@ class BackendConformance:
         outcome_of(solve, spec)
         assert (spec.prop.to_dict(), spec.inputs.to_dict(), dict(spec.start)) == before
 
-    @settings(shared_fixture, max_examples=30)
+    @settings(shared_fixture, max_examples=examples(30))
     @given(spec=specs(horizons=(1, 6)))
     def test_the_same_spec_gives_the_same_file(
         self, solve: Solve, spec: Spec, tmp_path: Path
@@ -214,7 +215,7 @@ def split_passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 class TestCpuThreads:
     """Workers with halos: the horizons are long enough for passes to be split."""
 
-    @settings(shared_fixture, max_examples=6)
+    @settings(shared_fixture, max_examples=examples(6))
     @given(data=st.data())
     def test_threads_change_nothing_but_the_time(
         self, data: st.DataObject, threads: int, split_passes: list[int], tmp_path: Path
@@ -324,19 +325,19 @@ longer_specs = (
 class TestCudaBesideTheCpu:
     """The policy is the same file, whichever backend made it."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(spec=longer_specs)
     def test_policies_are_the_same_arrays(self, spec: Spec) -> None:
         arrays_are_those_of_the_cpu(spec.problem(), spec.horizon)
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(spec=longer_specs, data=st.data())
     def test_the_beginning_of_a_plan_is_the_same_arrays(
         self, spec: Spec, data: st.DataObject
     ) -> None:
         arrays_are_those_of_the_cpu(spec.problem(), data.draw(st.integers(0, spec.horizon - 1)))
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(spec=longer_specs)
     def test_values_without_decisions_are_the_same(self, spec: Spec) -> None:
         arrays_are_those_of_the_cpu(spec.problem(), None)
@@ -355,7 +356,7 @@ class TestCudaBesideTheCpu:
             for b in ("cuda", "cpu")
         )
         assert ours.least_cost == pytest.approx(theirs.least_cost, rel=1e-12)
-        np.testing.assert_array_equal(ours.rows.cuts, theirs.rows.cuts)
+        np.testing.assert_array_equal(ours.decisions.rows.cuts, theirs.decisions.rows.cuts)
 
 
 @compiled
@@ -378,7 +379,7 @@ def test_a_price_nobody_has_changes_no_decision(
     one = fs.InputModel(("a", "b"), [1.0], probs, half)
     finer = np.concatenate((probs, 0.0 * probs), axis=2)
     two = fs.InputModel(("a", "b"), [1.0, 2.0], finer, np.repeat(half, 2, axis=2))
-    by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).reader for m in (one, two))
+    by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).decisions for m in (one, two))
     for s in positions(horizon - 1, labelled=bool(prop.relevant_outcome)):
         assert by_row.feasible(*s.where) == by_state.feasible(*s.where)
         assert by_row.code(*s.where, 0) == np.sign(by_state.code(*s.where, 0))

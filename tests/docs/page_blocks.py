@@ -1,4 +1,4 @@
-"""What a page shows in fenced blocks, and how each kind of block is run.
+"""The fenced blocks of a documentation page, and how each kind of block is run.
 
 Blocks of a page run in their order, in one folder and one namespace:
 
@@ -31,7 +31,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _CHANGING = re.compile(r"\b[0-9a-f]{8,64}\b|fairshield \d+\.\d+\.\d+")
-"""Digests and versions."""
+"""Digests and versions, which change from release to release."""
 
 
 class Block(NamedTuple):
@@ -58,7 +58,7 @@ class Page:
         self.name, self.folder = name, folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.examples = doctest.DocTestRunner()
-        # Beside the folder, so that a page may list what is in it.
+        # Kept beside the folder, so that it is not listed where a page lists its files.
         shim = folder.with_name(folder.name + "-bin") / "fairshield"
         shim.parent.mkdir()
         shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairshield "$@"\n')
@@ -84,7 +84,7 @@ class Page:
         example = doctest.DocTestParser().get_doctest(
             block.text, self.names, self.name, self.name, block.line - 1
         )
-        example.globs = self.names  # its own is a copy, in which functions of other blocks look
+        example.globs = self.names  # not a copy: other blocks need its names
         self.examples.run(example, clear_globs=False)
         assert self.examples.failures == 0, f"{self.name}, line {block.line}: see above"
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 import fairshield as fs
-from fairshield.artifact import FORMAT_VERSION
-from fairshield.many import ManyPolicy
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
@@ -22,6 +20,8 @@ from fairshield.periodic import (
     StaticBounded,
     StaticFair,
 )
+from fairshield.policy.artifact import FORMAT_VERSION
+from fairshield.policy.many import StateDecisions
 from fairshield.runtime.step import verdict
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def test_the_pages_reader_makes_the_same_best_effort(
 ) -> None:
     start = fs.Counts({"a": (2, 1), "b": (3, 1)})
     policy = fs.synthesize(prop, inputs, horizon=5, start=start, best_effort=True, backend=backend)
-    assert policy.salvage is not None
+    assert policy.decisions.salvage is not None
     assert_read_alike(policy, reader, tmp_path)
     header, _ = reader["read"]((tmp_path / "policy.shield").read_bytes())
     assert header["risk"] == policy.risk
@@ -152,7 +152,7 @@ def assert_read_alike(policy: fs.Policy, reader: dict[str, Any], tmp_path: Path)
     costs = (0.0, 0.2, 1.0, 1.5, 2.0)
     for at in states(policy):
         where = at[0], at[1:]
-        assert (reader["look_up"](*file, *at) is not None) == policy.reader.feasible(*where)
+        assert (reader["look_up"](*file, *at) is not None) == policy.decisions.feasible(*where)
         for request in product((0, 1), (False, True), costs):
             assert reader["decide"](*file, *at, *request) == verdict(policy, *where, *request)[0]
 
@@ -162,7 +162,7 @@ def test_files_of_three_groups_are_as_the_page_says(
     prop: fs.Property, reader: dict[str, Any], tmp_path: Path
 ) -> None:
     policy = fs.synthesize(prop, fs.InputModel.agnostic(dict.fromkeys("abc", 1 / 3)), horizon=3)
-    assert isinstance(policy, ManyPolicy)
+    assert isinstance(policy.decisions, StateDecisions)
     policy.save(tmp_path / "many.shield")
     header, arrays = reader["read"]((tmp_path / "many.shield").read_bytes())
     section = PAGE.split("### Three groups or more")[1].split("### Periodic policies")[0]
@@ -176,9 +176,9 @@ def test_files_of_three_groups_are_as_the_page_says(
         for t in range(seen, 4 if policy.labelled else seen + 1) if fits else ():
             place = reader["number"](header, arrays, t, at)
             codes = [arrays["codes"][g * n + place] for g in range(groups)]
-            assert policy.reader.feasible(t, at) == (codes[0] != -128)
+            assert policy.decisions.feasible(t, at) == (codes[0] != -128)
             if codes[0] != -128:
-                assert codes == [policy.reader.code(t, at, g) for g in range(groups)]
+                assert codes == [policy.decisions.code(t, at, g) for g in range(groups)]
             found.add(place)
     assert found == set(range(n))
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from page_blocks import RUNNABLE, Block, Page, blocks
 
+from fairshield.periodic import PeriodicPolicy
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = sorted(ROOT.glob("docs/**/*.md"))
@@ -37,14 +39,19 @@ def to_run(page: Path) -> list[Block]:
 
 @pytest.mark.parametrize(
     "page",
-    [p for p in [README, *DOCS] if p.name not in ELSEWHERE and to_run(p)],
-    ids=lambda page: page.name,
+    [
+        pytest.param(page, id=page.name, marks=[] if page == README else pytest.mark.slow)
+        for page in [README, *DOCS]
+        if page.name not in ELSEWHERE and to_run(page)
+    ],
 )
 def test_what_a_page_shows_can_be_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page.name in READ_DATA and not os.environ.get("FAIRSHIELD_DATA"):
         pytest.skip("FAIRSHIELD_DATA names no directory with the raw data sets")
+    # A page may add a kind of period, which other tests must not find.
+    monkeypatch.setattr(PeriodicPolicy, "_stored", dict(PeriodicPolicy._stored))
     folder = tmp_path / "folder"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -147,7 +147,7 @@ def requests_for(policy: fs.Policy, seed: int) -> list[dict[str, Any]]:
 
 def decided_here(policy: fs.Policy, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     columns = {name: [r[name] for r in requests] for name in requests[0]}
-    answers = fs.Stream(policy).decide_many(
+    answers = fs.Run(policy).decide_many(
         columns["group"], columns["proposed"], columns["cost"],
         columns["outcome"] if policy.labelled else None,
     )  # fmt: skip

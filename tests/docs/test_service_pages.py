@@ -17,12 +17,14 @@ import pytest
 
 from fairshield.cli.keys import SCOPES
 from fairshield.client import errors
-from fairshield.service import metrics
-from fairshield.service.api import ENDPOINTS, Endpoint
-from fairshield.service.context import Limits
-from fairshield.service.engine import MOST_WAITING
-from fairshield.service.messages import MOST_IN_BATCH, Decision
-from fairshield.service.problems import KINDS
+from fairshield.service.api import metrics
+from fairshield.service.api.base import Endpoint
+from fairshield.service.api.endpoints import ENDPOINTS
+from fairshield.service.engine.engine import MOST_WAITING
+from fairshield.service.web import timings
+from fairshield.service.web.context import Limits
+from fairshield.wire.messages import MOST_IN_BATCH, DecisionMessage
+from fairshield.wire.problems import KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 API, CLIENT, SERVICE = (
@@ -89,7 +91,7 @@ def test_examples_with_curl_are_requests_that_the_service_takes(command: str) ->
 def test_the_example_of_an_answer_has_all_its_fields() -> None:
     found = re.search(r'^```json\n(\{"n".*?)^```$', API, re.M | re.S)
     assert found
-    assert tuple(json.loads(found[1])) == Decision.__struct_fields__
+    assert tuple(json.loads(found[1])) == DecisionMessage.__struct_fields__
 
 
 @pytest.mark.skipif(not (which("curl") and which("jq")), reason="the page needs curl and jq")
@@ -128,7 +130,7 @@ def test_the_session_with_curl_is_answered_as_the_page_says(tmp_path: Path) -> N
 
 
 def test_every_metric_that_is_named_exists() -> None:
-    source = inspect.getsource(metrics)
+    source = inspect.getsource(metrics) + inspect.getsource(timings)
     for name in set(re.findall(r"\bfairshield_(\w+)", SERVICE)):
         base = re.sub(r"_(total|bucket)$", "", name)
         assert f'"{base}"' in source or f'"fairshield_{base}"' in source, name

@@ -1,4 +1,4 @@
-"""The raw data sets, where they are there."""
+"""Fixture: the raw data sets; tests that need them skip where they are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People made up for tests: any shares, any scores."""
+"""Random people for tests, with any shares and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners of a user, for the command line: importable by worker processes."""
+"""Learners of a user for the command line, which worker processes can import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def make_logistic() -> LogisticRegression:
 
 
 class Raising:
-    """Fits young people's credit, and nothing else."""
+    """Raising raises an error whatever it is fitted to."""
 
     def fit(self, examples: Examples, *, seed: int) -> Classifier:
         raise RuntimeError("this learner never learned anything")

@@ -28,6 +28,8 @@ from fairshield_experiments.results.items import ITEMS
 from fairshield_experiments.sweep.cluster import Dask
 from fairshield_experiments.sweep.workers import InProcess, Processes
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 TINY = Plan(
     learners={"ERM": logistic, "mine": make_logistic()},

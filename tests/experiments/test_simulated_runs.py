@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import people, scored
 
 import fairshield as fs
-from fairshield.periodic import PeriodicShield
+from fairshield.periodic import Run
 from fairshield_experiments.inputs import INPUTS, input_model
 from fairshield_experiments.people import People, Scored
 from fairshield_experiments.simulate import (
@@ -137,7 +138,7 @@ def one_by_one(chosen: Setting, world: Scored) -> list[dict[str, Any]]:
     policy, who = make_policy(chosen, world.training), draw(chosen, len(world.held_out))
     found = []
     for run, row in enumerate(who):
-        shield, crowd = PeriodicShield(policy), world.held_out.take(row)
+        shield, crowd = Run(policy), world.held_out.take(row)
         tally = {"correct": 0, "overruled": 0, "cost": 0.0, "margin": 0.0, "correct_unshielded": 0}
         for t in range(chosen.length):
             proposed, target = bool(crowd.proposed[t]), bool(crowd.target[t])
@@ -170,7 +171,7 @@ def test_rows_are_what_a_shield_decides_one_by_one(kind: Any, shield: str, input
         assert found[column].to_numpy() == pytest.approx(expected[column].to_numpy()), column
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     kind=st.sampled_from(KINDS),
     shield=st.sampled_from(["finite-horizon", "exact", "perpetual"]),

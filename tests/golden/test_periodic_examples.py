@@ -68,7 +68,7 @@ def kept_order(policy: fs.Policy, trace: Trace) -> list[Person] | None:
     return order_from(fs.State.initial(policy))
 
 
-def drive(first: Trace, second: Trace, bound: Fraction) -> fs.PeriodicShield:
+def drive(first: Trace, second: Trace, bound: Fraction) -> fs.Run:
     """A Static-Fair shield that has been led through both traces and overruled nobody."""
     inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     shield = fs.StaticFairShield(fs.DemographicParity(bound), inputs, period=first.length)
@@ -82,11 +82,11 @@ def drive(first: Trace, second: Trace, bound: Fraction) -> fs.PeriodicShield:
     return shield
 
 
-def assert_unfair_in_the_end(shield: fs.PeriodicShield) -> None:
+def assert_unfair_in_the_end(shield: fs.Run) -> None:
     report = shield.guarantee
     assert not shield.holds()
-    assert (report.completed, report.fair_ends) == (2, 1)
-    assert report.unfair_at == 2 * shield.period
+    assert (report.completed, report.fair, report.unfair) == (2, 1, 1)
+    assert report.unfair_at == 2 * shield.policy.length
     assert not report.held
 
 
@@ -132,7 +132,7 @@ def test_a_static_fair_shield_follows_the_family(T: int, K: int) -> None:
     first, second = family(T, K)
     shield = drive(first, second, bound=first.bias)
     assert_unfair_in_the_end(shield)
-    assert shield.guarantee.worst_bias == pytest.approx(1 - 2 * K / T)
+    assert shield.guarantee.largest_bias == pytest.approx(1 - 2 * K / T)
 
 
 # The tight family ---------------------------------------------------------------------------

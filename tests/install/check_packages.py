@@ -44,10 +44,10 @@ LAWS = (
 )
 MUST_SHIP = (
     "fairshield/py.typed",
-    "fairshield/synthesis/kernels.cu",
-    "fairshield/service/static/fairshield.js",
-    "fairshield/service/static/vendor/uplot/LICENSE",
-    "fairshield/service/templates/base.html.j2",
+    "fairshield/synthesis/cuda/kernels.cu",
+    "fairshield/service/dashboard/static/fairshield.js",
+    "fairshield/service/dashboard/static/vendor/uplot/LICENSE",
+    "fairshield/service/dashboard/templates/base.html.j2",
     "fairshield/service/store/migrations/sqlite/0001_log.sql",
     "fairshield/service/store/migrations/postgres/0001_log.sql",
     "fairshield_experiments/results/published/fairness.csv",
@@ -60,13 +60,13 @@ class Failure(Exception):
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal, line by line also from several threads."""
+    """Print a line at once, also from several threads."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def call(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command prints; its failure is ours.  Nothing of this checkout is on its path."""
+    """The output of a command; raises if it fails.  Nothing of this checkout is on its path."""
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
         [str(word) for word in command],
@@ -82,7 +82,7 @@ def call(*command: str | Path, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-# What is built ------------------------------------------------------------------------------
+# Building -----------------------------------------------------------------------------------
 
 
 def build(out: Path) -> tuple[Path, Path]:
@@ -129,7 +129,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 def check_metadata(wheel: Path) -> str:
-    """What an index and an installer read."""
+    """Check the metadata that package indexes and installers read."""
     (name,) = (n for n in contents(wheel) if n.endswith(".dist-info/METADATA"))
     data = email.parser.BytesParser().parsebytes(contents(wheel)[name])
     require(data["Requires-Python"] == PROJECT["requires-python"], "Requires-Python")
@@ -151,7 +151,7 @@ def require(truth: bool, otherwise: str) -> None:
         raise Failure(otherwise)
 
 
-# What is installed --------------------------------------------------------------------------
+# Installing ---------------------------------------------------------------------------------
 
 
 def environment(folder: Path, python: str = sys.executable) -> Path:
@@ -169,7 +169,7 @@ def pip(python: Path, *arguments: str) -> str:
 
 
 def wanted(wheel: Path, extra: str = "") -> str:
-    """The wheel as pip wants it named."""
+    """The wheel and an extra as a requirement for pip."""
     return f"fairshield{f'[{extra}]' if extra else ''} @ {wheel.as_uri()}"
 
 
@@ -178,7 +178,7 @@ def check_extra(extra: str, wheel: Path, scratch: Path) -> str:
     folder = scratch / f"extra-{extra}"
     python = environment(folder)
     pip(python, wanted(wheel, extra))
-    # In a folder of its own: what is tested is what was installed.
+    # In a folder of its own, so that the installed package is imported, not the checkout.
     work = folder / "work"
     work.mkdir()
     printed = call(python, *STRICT, HERE / "smoke" / f"{extra}.py", cwd=work)
@@ -216,7 +216,7 @@ def check_resolved(extra: str, wheel: Path, scratch: Path) -> str:
 
 
 def check_python(minor: int, wheel: Path, scratch: Path) -> str:
-    """One Python: synthesis, decisions, laws."""
+    """Check synthesis, decisions and laws with one version of Python."""
     found = interpreter(minor)
     if found is None:
         return "skipped: not on PATH, nor among pyenv's"
@@ -235,7 +235,7 @@ def check_python(minor: int, wheel: Path, scratch: Path) -> str:
 
 
 def interpreter(minor: int) -> str | None:
-    """Where a Python is, if it is here."""
+    """The path of a version of Python; ``None`` if it is not installed."""
     if sys.version_info[:2] == (3, minor):
         return sys.executable
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -247,14 +247,14 @@ def interpreter(minor: int) -> str | None:
 
 
 def runs(candidate: str, minor: int) -> bool:
-    """Whether an interpreter is the one that its name says; pyenv leaves names without one."""
+    """Whether an interpreter has the version of its name; pyenv has names that do not run."""
     script = f"import sys, venv; sys.exit(sys.version_info[:2] != (3, {minor}))"
     tried = subprocess.run([candidate, "-c", script], capture_output=True, check=False)
     return tried.returncode == 0
 
 
 def timed(name: str, check: Callable[[], str]) -> bool:
-    """Run a check and say how it went."""
+    """Run a check, and print its result and time."""
     began = time.perf_counter()
     try:
         result, passed = check(), True

@@ -16,6 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import fairshield as fs
 from fairshield.sklearn import ShieldedClassifier
 
+pytestmark = pytest.mark.slow
+
 ORDER = "a decision depends on those before it in the window: that is what a shield is"
 UNSHIELDED = "predict_proba and decision_function are the estimator's, predict is the shield's"
 FAILING = {

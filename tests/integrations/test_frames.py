@@ -16,11 +16,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.errors import InvalidValueError, UnknownGroupError
+from fairshield.base.errors import InvalidValueError, UnknownGroupError
 from fairshield.periodic import Perpetual
 
 DP = fs.DemographicParity("0.2")
@@ -97,19 +98,19 @@ def rows_of(frame: Any) -> list[tuple]:
     return list(zip(*(getattr(frame[name], as_list)() for name in ADDED), strict=True))
 
 
-def one_by_one(stream: fs.Stream, rows: list[tuple]) -> list[tuple]:
+def one_by_one(stream: fs.Run, rows: list[tuple]) -> list[tuple]:
     told = []
     for group, proposed, cost, outcome in rows:
         d = stream.decide(group, proposed=proposed, cost=cost)
         if stream.policy.labelled:
             stream.observe(d, outcome=outcome)
-        told.append((d.accepted, d.overruled, d.paid, d.period, d.position))
+        told.append((d.accepted, d.overruled, d.paid, d.window, d.position))
     return told
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(rows=ROWS)
 def test_every_kind_of_frame_is_decided_as_its_rows_are(
     kind: str, policy: str, rows: list[tuple]
@@ -117,22 +118,22 @@ def test_every_kind_of_frame_is_decided_as_its_rows_are(
     frame = KINDS[kind](rows)
     decided = fs.shield_frame(frame, POLICIES[policy], cost="cost")
     assert isinstance(decided, type(frame))
-    assert rows_of(decided) == one_by_one(fs.Stream(POLICIES[policy]), rows)
+    assert rows_of(decided) == one_by_one(fs.Run(POLICIES[policy]), rows)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rows=ROWS, cuts=st.lists(st.integers(0, 30), max_size=3))
 def test_chunks_equal_the_whole(policy: str, rows: list[tuple], cuts: list[int]) -> None:
     whole = rows_of(fs.shield_frame(table_of(rows), POLICIES[policy], cost="cost"))
-    stream, table, parts = fs.Stream(POLICIES[policy]), table_of(rows), []
+    stream, table, parts = fs.Run(POLICIES[policy]), table_of(rows), []
     for begin, end in pairwise(sorted({0, len(rows), *(min(c, len(rows)) for c in cuts)})):
         chunk = table.slice(begin, end - begin)
         parts += rows_of(fs.shield_frame(chunk, stream, cost="cost"))
     assert parts == whole
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=ROWS, size=st.integers(1, 9), reasons=st.booleans())
 def test_batches_equal_the_table(rows: list[tuple], size: int, reasons: bool) -> None:
     table = table_of(rows).replace_schema_metadata({"origin": "test"})
@@ -145,7 +146,7 @@ def test_batches_equal_the_table(rows: list[tuple], size: int, reasons: bool) ->
 
 
 def test_batches_are_decided_as_they_are_read() -> None:
-    table, stream = table_of([("a", True, 1.0, True)] * 9), fs.Stream(POLICIES["window"])
+    table, stream = table_of([("a", True, 1.0, True)] * 9), fs.Run(POLICIES["window"])
     reader = fs.shield_batches(table.to_reader(max_chunksize=3), stream)
     assert (stream.completed, stream.position) == (0, 0)
     reader.read_next_batch()
@@ -164,7 +165,7 @@ def test_what_exports_an_arrow_stream_becomes_a_table() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "table"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(rows=ROWS, data=st.data())
 def test_an_order_decides_as_the_sorted_frame_and_leaves_rows_in_place(
     kind: str, rows: list[tuple], data: st.DataObject
@@ -177,7 +178,7 @@ def test_an_order_decides_as_the_sorted_frame_and_leaves_rows_in_place(
     options = {"cost": "cost", "reasons": True}
     decided = fs.shield_frame(frame, POLICIES["window"], order_by="when", **options)
     order = np.argsort(np.array(when, np.int64), kind="stable").tolist()
-    expected = one_by_one(fs.Stream(POLICIES["window"]), [rows[i] for i in order])
+    expected = one_by_one(fs.Run(POLICIES["window"]), [rows[i] for i in order])
     assert [rows_of(decided)[i] for i in order] == expected
     assert list(decided["when"].to_pylist() if kind == "table" else decided["when"]) == when
 
@@ -187,7 +188,7 @@ def test_an_index_is_kept() -> None:
     frame = _pandas(rows).set_index(pd.Index(list("hgfedcba"), name="id"))
     decided = fs.shield_frame(frame, POLICIES["window"])
     pd.testing.assert_frame_equal(decided[frame.columns], frame)
-    assert rows_of(decided) == one_by_one(fs.Stream(POLICIES["window"]), rows)
+    assert rows_of(decided) == one_by_one(fs.Run(POLICIES["window"]), rows)
     assert [str(decided[name].dtype) for name in ADDED] == [
         "bool", "bool", "float64", "int64", "int64",
     ]  # fmt: skip
@@ -197,14 +198,14 @@ def test_repeated_index_labels_do_no_harm() -> None:
     rows = [("a", True, 1.0, True), ("b", False, 1.0, True)] * 4
     frame = _pandas(rows).set_index(pd.Index([0] * 8))
     assert rows_of(fs.shield_frame(frame, POLICIES["window"])) == one_by_one(
-        fs.Stream(POLICIES["window"]), rows
+        fs.Run(POLICIES["window"]), rows
     )
 
 
 def test_integers_are_groups() -> None:
     inputs = fs.InputModel.agnostic({0: 0.5, 1: 0.5})
     policy = fs.synthesize(DP, inputs, horizon=4)
-    answers = fs.Stream(policy).decide_many([0, 1, 1, 0], [True, False, False, True])
+    answers = fs.Run(policy).decide_many([0, 1, 1, 0], [True, False, False, True])
     given = {"group": [0, 1, 1, 0], "proposed": [1, 0, 0, 1]}
     for frame in (pd.DataFrame(given, dtype="Int64"), pl.DataFrame(given), pa.table(given)):
         accepted = fs.shield_frame(frame, policy)["accepted"]
@@ -217,7 +218,7 @@ def test_several_columns_are_intersected() -> None:
     assert set(names) == {"f × 1", "m × 1", "f × 2"}
     inputs = fs.InputModel.agnostic({"f × 1": 0.5, "m × 1": 0.5})
     policy, proposed = fs.synthesize(DP, inputs, horizon=3), [True, False] * 4
-    answers = fs.Stream(policy, unseen="follow").decide_many(names, proposed)
+    answers = fs.Run(policy, unseen="follow").decide_many(names, proposed)
     frame = pl.DataFrame({"sex": sex, "age": age, "proposed": proposed})
     decided = fs.shield_frame(frame, policy, group=["sex", "age"], unseen="follow")
     assert decided["accepted"].to_list() == answers.accepted.tolist()
@@ -231,12 +232,12 @@ def test_several_columns_are_intersected() -> None:
 def test_strangers_and_the_missing_go_by_the_rule(kind: str, unseen: Any) -> None:
     rows = [(g, i % 2 == 0, 1.0, True) for i, g in enumerate(["a", "z", None, "b", "a", None, "b"])]
     decided = fs.shield_frame(KINDS[kind](rows), POLICIES["window"], unseen=unseen)
-    assert rows_of(decided) == one_by_one(fs.Stream(POLICIES["window"], unseen=unseen), rows)
+    assert rows_of(decided) == one_by_one(fs.Run(POLICIES["window"], unseen=unseen), rows)
 
 
 def test_strangers_of_many_names_are_followed() -> None:
     names = [f"z{i}" for i in range(50)] + ["a", None, "b"]
-    stream = fs.Stream(POLICIES["window"], unseen="follow")
+    stream = fs.Run(POLICIES["window"], unseen="follow")
     frame = pl.DataFrame({"group": names, "proposed": [True] * 53})
     fs.shield_frame(frame, stream)
     assert len(stream.followed) == 51
@@ -306,7 +307,7 @@ def test_a_labelled_property_is_estimated_with_outcomes() -> None:
 def test_a_file_decides_like_its_policy(tmp_path: Path) -> None:
     path, rows = tmp_path / "dp.shield", [("a", True, 1.0, True), ("b", False, 1.0, True)] * 9
     POLICIES["window"].save(path)
-    expected = one_by_one(fs.Stream(POLICIES["window"]), rows)
+    expected = one_by_one(fs.Run(POLICIES["window"]), rows)
     assert rows_of(fs.shield_frame(table_of(rows), path)) == expected
     assert rows_of(fs.shield_frame(table_of(rows), str(path))) == expected
 
@@ -325,7 +326,7 @@ def test_reasons_are_given_for_the_overruled(kind: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_what_was_decided_passes_its_audit(policy: str, rows: list[tuple]) -> None:
     decided = fs.shield_frame(table_of(rows), POLICIES[policy], cost="cost")
@@ -333,7 +334,7 @@ def test_what_was_decided_passes_its_audit(policy: str, rows: list[tuple]) -> No
     assert report.holds
     assert report.difference is None
     assert report.overruled == sum(decided["overruled"].to_pylist())
-    assert report.cost_paid == pytest.approx(sum(decided["paid"].to_pylist()))
+    assert report.paid == pytest.approx(sum(decided["paid"].to_pylist()))
 
 
 def test_an_audit_names_the_row_that_was_changed() -> None:
@@ -383,7 +384,7 @@ FINE = {"group": ["a", "b", "a"], "proposed": [True, False, True], "cost": [1.0,
         ({}, WINDOW, {"horizon": 5}, InvalidValueError, "horizon and inputs are for a property"),
         ({}, WINDOW, {"score": "cost", "proposed": "p"}, InvalidValueError, "leave one of them"),
         ({}, POLICIES["labelled"], {}, InvalidValueError, "no column 'outcome'"),
-        ({}, fs.Stream(WINDOW), {"unseen": "follow"}, InvalidValueError, "a rule of its own"),
+        ({}, fs.Run(WINDOW), {"unseen": "follow"}, InvalidValueError, "a rule of its own"),
         ({}, DP, {}, InvalidValueError, "horizon="),
         ({"group": ["a", "a", "a"]}, DP, {"horizon": 5}, InvalidValueError, "two or more"),
         ({"group": ["a", "b", None]}, DP, {"horizon": 5}, InvalidValueError, "that have names"),
@@ -396,10 +397,10 @@ FINE = {"group": ["a", "b", "a"], "proposed": [True, False, True], "cost": [1.0,
 def test_faults_are_named_and_nothing_is_decided(
     make: Any, changed: dict, policy: Any, options: dict, error: type, message: str
 ) -> None:
-    stream = fs.Stream(policy) if isinstance(policy, fs.Policy) and not options else policy
+    stream = fs.Run(policy) if isinstance(policy, fs.Policy) and not options else policy
     with pytest.raises(error, match=message):
         fs.shield_frame(make({**FINE, **changed}), stream, **options)
-    if isinstance(stream, fs.Stream):
+    if isinstance(stream, fs.Run):
         assert (stream.completed, stream.position) == (0, 0)
 
 
@@ -447,10 +448,10 @@ def test_a_reader_is_not_sorted_and_makes_no_policy() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rows=ROWS)
 def test_generators_equal_the_loop(policy: str, rows: list[tuple]) -> None:
-    expected = one_by_one(fs.Stream(POLICIES[policy]), rows)
+    expected = one_by_one(fs.Run(POLICIES[policy]), rows)
 
     async def awaited() -> list[fs.Decision]:
         async def arriving() -> Any:
@@ -458,28 +459,28 @@ def test_generators_equal_the_loop(policy: str, rows: list[tuple]) -> None:
                 await asyncio.sleep(0)
                 yield row
 
-        stream = fs.Stream(POLICIES[policy])
+        stream = fs.Run(POLICIES[policy])
         return [decision async for decision in stream.adecide_each(arriving())]
 
     as_mappings = [dict(zip(NAMES, row, strict=True)) for row in rows]
     for decisions in (
-        list(fs.Stream(POLICIES[policy]).decide_each(rows)),
-        list(fs.Stream(POLICIES[policy]).decide_each(as_mappings)),
+        list(fs.Run(POLICIES[policy]).decide_each(rows)),
+        list(fs.Run(POLICIES[policy]).decide_each(as_mappings)),
         asyncio.run(awaited()),
     ):
-        told = [(d.accepted, d.overruled, d.paid, d.period, d.position) for d in decisions]
+        told = [(d.accepted, d.overruled, d.paid, d.window, d.position) for d in decisions]
         assert told == expected
 
 
 def test_a_generator_reads_nothing_ahead() -> None:
     asked = iter([("a", True), ("b", False), ("a", True)])
-    decisions = fs.Stream(WINDOW).decide_each(asked)
+    decisions = fs.Run(WINDOW).decide_each(asked)
     next(decisions)
     assert list(asked) == [("b", False), ("a", True)]
 
 
 def test_an_outcome_may_come_after_its_decision() -> None:
-    stream = fs.Stream(POLICIES["labelled"])
+    stream = fs.Run(POLICIES["labelled"])
     asked = [{"group": g, "proposed": True} for g in "abab"]
     for decision in stream.decide_each(asked):
         stream.observe(decision, outcome=True)
@@ -492,7 +493,7 @@ def test_an_outcome_may_come_after_its_decision() -> None:
 
 @pytest.mark.parametrize("request_", [{"group": "a"}, {"proposed": 1}, ("a",), "ab", 7])
 def test_what_is_no_request_is_refused(request_: Any) -> None:
-    stream = fs.Stream(WINDOW)
+    stream = fs.Run(WINDOW)
     with pytest.raises(InvalidValueError, match="request"):
         next(stream.decide_each([request_]))
     assert stream.position == 0
@@ -503,7 +504,7 @@ def test_what_is_no_request_is_refused(request_: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["window", "labelled", "periodic"])
 def test_a_thousand_tasks_share_a_stream(policy: str) -> None:
-    stream, order = fs.Stream(POLICIES[policy]), []
+    stream, order = fs.Run(POLICIES[policy]), []
     rng = np.random.default_rng(1)
     people = [("ab"[i], i == 0, 1.0, bool(z)) for i, z in rng.integers(0, 2, (1000, 2)).tolist()]
 
@@ -526,8 +527,8 @@ def test_a_thousand_tasks_share_a_stream(policy: str) -> None:
     asyncio.run(all_of_them())
     assert len(order) == 1000
     arrived = [person for person, _ in order]
-    told = [(d.accepted, d.overruled, d.paid, d.period, d.position) for _, d in order]
-    assert told == one_by_one(fs.Stream(POLICIES[policy]), arrived)
+    told = [(d.accepted, d.overruled, d.paid, d.window, d.position) for _, d in order]
+    assert told == one_by_one(fs.Run(POLICIES[policy]), arrived)
     decided = fs.shield_frame(table_of(arrived), POLICIES[policy])
     assert rows_of(decided) == told
     assert fs.audit_frame(decided, POLICIES[policy]).holds
@@ -613,7 +614,7 @@ def test_names_that_read_alike_are_told_apart_in_every_kind_of_column(known: tup
     for frame in frames:
         opened = nw.from_native(frame, eager_only=True)
         said = nw.new_series("proposed", [True] * len(groups), backend=opened.implementation)
-        stream = fs.Stream(policy)
+        stream = fs.Run(policy)
         fs.shield_frame(opened.with_columns(said).to_native(), stream)
         assert stream.completed == 1
         report = fs.audit_frame(

@@ -102,7 +102,7 @@ def proposed(classifier: Any, people: pd.DataFrame) -> Any:
     return classifier.predict(people[["income", "debt"]])
 
 
-def assert_told(frame: pd.DataFrame, answers: fs.Answers, proposed: Any) -> None:
+def assert_told(frame: pd.DataFrame, answers: fs.Batch, proposed: Any) -> None:
     """A frame that says what a stream said."""
     for name in ("accepted", "overruled", "paid", "window", "position"):
         assert (frame[name].to_numpy() == getattr(answers, name)).all(), name
@@ -127,7 +127,7 @@ def test_a_logged_model_decides_like_a_stream_wherever_it_is_loaded_from(
     }[where]
     served = mlflow.pyfunc.load_model(uri)
     told = served.predict(people)
-    answers = fs.Stream(policy).decide_many(people.sex, proposed, reasons=True)
+    answers = fs.Run(policy).decide_many(people.sex, proposed, reasons=True)
     assert_told(told, answers, proposed)
     assert told.index.equals(people.index)
     assert told.overruled.any(), "otherwise the classifier alone would do"
@@ -201,7 +201,7 @@ def test_several_models_go_into_one_run_and_a_run_is_not_needed(
 def test_frames_of_any_size_are_one_stream(
     policy: fs.Policy, classifier: Any, people: pd.DataFrame, sizes: list[int]
 ) -> None:
-    reading = fairshield.mlflow.Reading(group=("sex",), features=("income", "debt"))
+    reading = fairshield.mlflow.ModelReading(group=("sex",), features=("income", "debt"))
     model = fairshield.mlflow.ShieldedModel(classifier, policy, reading)
     ends = np.minimum(np.cumsum([0, *sizes]), PEOPLE)
     parts = [model.predict(people.iloc[i:j]) for i, j in pairwise(ends)]
@@ -251,7 +251,7 @@ def test_a_periodic_policy_is_served_period_after_period(
     with mlflow.start_run() as run:
         info = fairshield.mlflow.log_model(classifier, periodic, group="sex")
     told = mlflow.pyfunc.load_model(info.model_uri).predict(people)
-    assert_told(told, fs.Stream(periodic).decide_many(people.sex, proposed, reasons=True), proposed)
+    assert_told(told, fs.Run(periodic).decide_many(people.sex, proposed, reasons=True), proposed)
     tags = mlflow.get_run(run.info.run_id).data.tags
     assert (tags["fairshield.periodic"], tags["fairshield.period"]) == ("dynamic", "8")
 
@@ -266,9 +266,7 @@ def test_a_property_that_counts_by_outcome_reads_it_from_a_column(
         classifier, labelled, tmp_path / "yes", group="sex", outcome="repaid"
     )
     served = mlflow.pyfunc.load_model(str(tmp_path / "yes"))
-    answers = fs.Stream(labelled).decide_many(
-        people.sex, proposed, 1.0, people.repaid, reasons=True
-    )
+    answers = fs.Run(labelled).decide_many(people.sex, proposed, 1.0, people.repaid, reasons=True)
     assert_told(served.predict(people), answers, proposed)
     with pytest.raises(mlflow.MlflowException, match="no column 'repaid', which holds the outcome"):
         served.predict(people.drop(columns="repaid"))
@@ -281,7 +279,7 @@ def test_unseen_groups_follow_the_rule_the_model_was_saved_with(
 ) -> None:  # fmt: skip
     fairshield.mlflow.save_model(classifier, policy, tmp_path / "model", group="sex", unseen=unseen)
     mixed = people.assign(sex=people.sex.where(people.age == "old", "other"))
-    stream = fs.Stream(policy, unseen=unseen)
+    stream = fs.Run(policy, unseen=unseen)
     answers = stream.decide_many(mixed.sex, proposed, reasons=True)
     model = fairshield.mlflow.load_model(str(tmp_path / "model"))
     assert_told(model.predict(mixed), answers, proposed)
@@ -299,7 +297,7 @@ def test_several_sensitive_columns_are_intersected(
     fairshield.mlflow.save_model(
         classifier, policy, tmp_path / "model", group=["sex", "age"], unseen="follow"
     )
-    answers = fs.Stream(policy, unseen="follow").decide_many(crossed, proposed, reasons=True)
+    answers = fs.Run(policy, unseen="follow").decide_many(crossed, proposed, reasons=True)
     assert_told(
         mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(people), answers, proposed
     )
@@ -309,14 +307,14 @@ def test_costs_come_from_a_column_or_from_the_score(
     classifier: Any, people: pd.DataFrame, proposed: Any, tmp_path: Path
 ) -> None:
     scores = classifier.predict_proba(people[["income", "debt"]])[:, 1]
-    for cost, prices in (("price", people.price), ("margin", np.abs(scores - 0.5)), (2, 2.0)):
+    for cost, prices in (("price", people.price), ("confidence", np.abs(scores - 0.5)), (2, 2.0)):
         made = np.broadcast_to(prices, PEOPLE)
         inputs = fs.InputModel.estimate(people.sex, proposed, made, bins=4)
         policy = fs.synthesize(fs.DemographicParity("0.25"), inputs, horizon=HORIZON)
         folder = tmp_path / str(cost)
         fairshield.mlflow.save_model(classifier, policy, folder, group="sex", cost=cost)
         told = mlflow.pyfunc.load_model(str(folder)).predict(people)
-        answers = fs.Stream(policy).decide_many(people.sex, proposed, made, reasons=True)
+        answers = fs.Run(policy).decide_many(people.sex, proposed, made, reasons=True)
         assert_told(told, answers, proposed)
         assert told.cost.to_numpy() == pytest.approx(made)
 
@@ -385,7 +383,7 @@ def test_boosted_trees_are_saved_by_their_own_flavour(
     inner = mlflow.models.Model.load(str(tmp_path / "model" / "data" / "shield" / "model"))
     assert kind.split()[0] in inner.flavors
     told = mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(people)
-    assert_told(told, fs.Stream(policy).decide_many(people.sex, proposed, reasons=True), proposed)
+    assert_told(told, fs.Run(policy).decide_many(people.sex, proposed, reasons=True), proposed)
 
 
 @pytest.mark.parametrize("kind", ["decision_function", "flags", "words", "scores", "python model"])
@@ -405,7 +403,7 @@ def test_whatever_predicts_can_be_shielded(
         proposed = model.predict(X)
     fairshield.mlflow.save_model(model, policy, tmp_path / "model", group="sex", **options)
     told = mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(people)
-    assert_told(told, fs.Stream(policy).decide_many(people.sex, proposed, reasons=True), proposed)
+    assert_told(told, fs.Run(policy).decide_many(people.sex, proposed, reasons=True), proposed)
 
 
 def test_a_model_that_mlflow_has_is_shielded_by_its_uri(
@@ -417,14 +415,14 @@ def test_a_model_that_mlflow_has_is_shielded_by_its_uri(
         serialization_format="cloudpickle", pip_requirements=["scikit-learn"],
     )  # fmt: skip
     loaded = mlflow.pyfunc.load_model(plain.model_uri)
-    answers = fs.Stream(policy).decide_many(people.sex, proposed, reasons=True)
+    answers = fs.Run(policy).decide_many(people.sex, proposed, reasons=True)
     for i, model in enumerate((plain.model_uri, loaded)):
-        for score in ("auto", "predict"):
-            folder = tmp_path / f"{i}{score}"
-            fairshield.mlflow.save_model(model, policy, folder, group="sex", score=score)
+        for method in ("auto", "predict"):
+            folder = tmp_path / f"{i}{method}"
+            fairshield.mlflow.save_model(model, policy, folder, group="sex", predict_method=method)
             shielded = fairshield.mlflow.load_model(str(folder))
             assert shielded.reading.features == ("income", "debt")
-            assert hasattr(shielded.model, "predict_proba") == (score == "auto")
+            assert hasattr(shielded.model, "predict_proba") == (method == "auto")
             assert_told(shielded.predict(people), answers, proposed)
     with pytest.raises(fs.InvalidValueError, match="is not a shielded model: its flavours are"):
         fairshield.mlflow.load_model(plain.model_uri)
@@ -438,11 +436,65 @@ def test_the_label_that_means_acceptance_can_be_named(
     labels = np.where(people.income > 0, "good", "bad")
     for made in (LogisticRegression(), LinearSVC()):
         classifier = made.fit(X, labels)
-        reading = fairshield.mlflow.Reading(
+        reading = fairshield.mlflow.ModelReading(
             group=("sex",), features=("income", "debt"), positive=positive
         )
         told = fairshield.mlflow.ShieldedModel(classifier, policy, reading).predict(people)
         assert (told.proposed.to_numpy() == (classifier.predict(X) == positive)).all()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_text_is_taken_for_acceptance_by_the_alphabet_and_with_a_warning(
+    method: Any, policy: fs.Policy, people: pd.DataFrame
+) -> None:
+    X = people[["income"]]
+    words = LogisticRegression().fit(X, np.where(people.income > 0, "approve", "deny"))
+    reading = fairshield.mlflow.ModelReading(
+        group=("sex",), features=("income",), predict_method=method
+    )
+    with pytest.warns(UserWarning, match="'deny' is taken for acceptance.*positive='deny'"):
+        shielded = fairshield.mlflow.ShieldedModel(words, policy, reading)
+    assert (shielded.predict(people).proposed.to_numpy() == (words.predict(X) == "deny")).all()
+
+
+def test_words_of_version_0_1_are_read_and_warned_of() -> None:
+    current = fairshield.mlflow.ModelReading(
+        group=("sex",), predict_method="predict", cost="confidence"
+    )
+    with pytest.warns(DeprecationWarning, match=r"Reading is called .*ModelReading"):
+        old_name: Any = fairshield.mlflow.Reading
+    with pytest.warns(DeprecationWarning, match="score='predict' is called predict_method"):
+        assert old_name(group=("sex",), score="predict", cost="confidence") == current
+    with pytest.warns(DeprecationWarning, match="cost='margin' is called cost='confidence'"):
+        assert old_name(group=("sex",), predict_method="predict", cost="margin") == current
+
+
+@pytest.mark.parametrize(
+    ("cost", "new"),
+    [
+        ("margin", {"cost": "confidence"}),
+        ("price", {"cost": "price"}),
+        ("confidence", {"cost_column": "confidence"}),  # any other word was a column
+        (2.0, {"cost": 2.0}),
+    ],
+)
+def test_a_reading_saved_by_version_0_1_means_what_it_meant(
+    cost: Any, new: dict[str, Any], people: pd.DataFrame
+) -> None:
+    saved = {
+        "group": ["sex"], "features": None, "score": "decision_function", "threshold": None,
+        "positive": None, "cost": cost, "outcome": None,
+        "unseen": {"kind": "refuse", "to": None, "names": []},
+    }  # fmt: skip
+    read = fairshield.mlflow.ModelReading.from_dict(saved)
+    expected = fairshield.mlflow.ModelReading(
+        group=("sex",), predict_method="decision_function", **new
+    )
+    frame = people.assign(confidence=3.0)
+    far = np.full(len(frame), 0.25)
+    assert read.predict_method == expected.predict_method
+    assert read.seen_by_model(frame).columns.equals(expected.seen_by_model(frame).columns)
+    assert (read.costs(frame, far) == expected.costs(frame, far)).all()
 
 
 # Mistakes -----------------------------------------------------------------------------------
@@ -487,14 +539,14 @@ def test_what_cannot_be_shielded_is_refused_before_anything_is_saved(
     for model, options, said in (
         (object(), {}, "a model needs predict"),
         (classifier, {"group": []}, "group names no column"),
-        (classifier, {"score": "guess"}, "score must be one of auto, predict_proba"),
-        (Rule({}), {"score": "predict_proba"}, "the model, a Rule, has no predict_proba"),
+        (classifier, {"predict_method": "guess"}, "predict_method must be .*auto.* predict_proba"),
+        (Rule({}), {"predict_method": "predict_proba"}, "Rule has no predict_proba"),
         (classifier, {"threshold": float("nan")}, "threshold must be a finite number"),
         (classifier, {"unseen": "map:nobody"}, "unknown group 'nobody'"),
         (classifier, {"threshold": 1.5}, "threshold must be between 0 and 1.*got 1.5"),
         (classifier, {"cost": -1.0}, "cost must be finite and at least 0.*got -1.0"),
         (classifier, {"cost": float("nan")}, "cost must be finite"),
-        (words, {}, r"classes are \['bad', 'good'\]: name the one that means acceptance"),
+        (words, {"positive": "fine"}, r"labels are \['bad', 'good'\]: name the one that means"),
     ):
         with pytest.raises(fs.FairshieldError, match=said):
             fairshield.mlflow.save_model(model, policy, path, **({"group": "sex"} | options))
@@ -517,18 +569,18 @@ def test_answers_of_a_classifier_that_mean_nothing_are_refused(
     policy: fs.Policy, people: pd.DataFrame
 ) -> None:
     def predicted(answers: dict[bool, Any], **options: Any) -> Any:
-        reading = fairshield.mlflow.Reading(group=("sex",), **options)
+        reading = fairshield.mlflow.ModelReading(group=("sex",), **options)
         return fairshield.mlflow.ShieldedModel(Rule(answers), policy, reading).predict(people)
 
-    with pytest.raises(fs.InvalidValueError, match="predict gave no number for row"):
+    with pytest.raises(fs.InvalidValueError, match="predict gave nan for row"):
         predicted({True: 0.4, False: float("nan")})
     with pytest.raises(fs.InvalidValueError, match="one score or label a row"):
         predicted({True: (1, 2, 3), False: (1, 2, 3)})
     with pytest.raises(fs.InvalidValueError, match=r"predictions\[\d+\]"):
         predicted({True: "good", False: "bad"})
     three = LogisticRegression().fit(people[["income"]], np.arange(PEOPLE) % 3)
-    reading = fairshield.mlflow.Reading(group=("sex",), features=("income",))
-    with pytest.raises(fs.InvalidValueError, match=r"classes are \[0, 1, 2\]: name the one"):
+    reading = fairshield.mlflow.ModelReading(group=("sex",), features=("income",))
+    with pytest.raises(fs.InvalidValueError, match=r"labels are \[0, 1, 2\]: name the one"):
         fairshield.mlflow.ShieldedModel(three, policy, reading).predict(people)
     with pytest.raises(fs.InvalidValueError, match="a data frame with named columns, got ndarray"):
         fairshield.mlflow.ShieldedModel(Rule({}), policy, reading).predict(np.zeros((2, 2)))
@@ -593,6 +645,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(log.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_mlflows_own_server_goes_on_in_the_stream_from_request_to_request(
     server: str, policy: fs.Policy, people: pd.DataFrame, proposed: Any
 ) -> None:
@@ -602,7 +655,7 @@ def test_mlflows_own_server_goes_on_in_the_stream_from_request_to_request(
             f"{server}/invocations", json={"dataframe_split": split, **more}, timeout=60
         )
 
-    answers = fs.Stream(policy).decide_many(people.sex, proposed, reasons=True)
+    answers = fs.Run(policy).decide_many(people.sex, proposed, reasons=True)
     parts = []
     for rows in (people.iloc[:5], people.iloc[5:30]):
         said = post(rows)
@@ -619,20 +672,20 @@ def test_mlflows_own_server_goes_on_in_the_stream_from_request_to_request(
     assert tuple(person["reason"] for person in parts) == answers.reasons[:30]
 
 
-@pytest.mark.parametrize("score", ["predict", "predict_proba"])
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
 def test_labels_are_compared_with_the_classes(
-    people: pd.DataFrame, policy: fs.Policy, score: Any
+    people: pd.DataFrame, policy: fs.Policy, method: Any
 ) -> None:
     X = people[["income", "debt"]]
     labels = np.where(people["income"] > people["income"].median(), 2, 1)
     model = LogisticRegression().fit(X, labels)
-    options = {"group": ("sex",), "features": ("income", "debt"), "score": score}
+    options = {"group": ("sex",), "features": ("income", "debt"), "predict_method": method}
     for positive, accepted in ((None, 2), (np.int64(1), 1)):
-        reading = fairshield.mlflow.Reading(positive=positive, **options)
+        reading = fairshield.mlflow.ModelReading(positive=positive, **options)
         told = fairshield.mlflow.ShieldedModel(model, policy, reading).predict(people)
         assert (told["proposed"] == (model.predict(X) == accepted)).all()
         assert (
-            fairshield.mlflow.Reading.from_dict(json.loads(json.dumps(reading.to_dict())))
+            fairshield.mlflow.ModelReading.from_dict(json.loads(json.dumps(reading.to_dict())))
             == reading
         )
 
@@ -650,7 +703,7 @@ def test_predictions_without_classes_are_labels_or_probabilities(
         def predict(self, frame: pd.DataFrame) -> Any:
             return np.array(self.answer)
 
-    reading = fairshield.mlflow.Reading(group=("sex",))
+    reading = fairshield.mlflow.ModelReading(group=("sex",))
     two = people.head(2)
     told = fairshield.mlflow.ShieldedModel(Rule(answer), policy, reading).predict(two)
     assert told["proposed"].tolist() == [False, True]

@@ -9,11 +9,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import GROUPS
 
 import fairshield as fs
+from fairshield.spec import Certificate, Sustained
 from fairshield.spec.corridors import Corridor
 
 KINDS = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
@@ -52,8 +54,8 @@ def small(most: int) -> Iterator[fs.Counts]:
     return (counts_of(*a, *b) for a, b in product(one, one))
 
 
-def certified(prop: fs.Property, counts: fs.Counts) -> fs.Certificate:
-    found = fs.Sustained(prop).certificate(counts)
+def certified(prop: fs.Property, counts: fs.Counts) -> Certificate:
+    found = Sustained(prop).certificate(counts)
     assume(found is not None)
     assert found is not None
     return found
@@ -62,22 +64,22 @@ def certified(prop: fs.Property, counts: fs.Counts) -> fs.Certificate:
 # What a certificate promises ----------------------------------------------------------------
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(differences(), pairs())
 def test_a_certificate_is_one_by_definition_and_the_property_holds(
     prop: fs.Property, counts: fs.Counts
 ) -> None:
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     found = sustained.certificate(counts)
     assert sustained.holds(counts) == (found is not None)
     if found is not None:
         assert sustained.certifies(found, counts)
         assert certifies_by_hand(prop, found, counts)
         assert prop.holds(counts)
-        assert fs.Certificate.from_dict(found.to_dict()) == found
+        assert Certificate.from_dict(found.to_dict()) == found
 
 
-def certifies_by_hand(prop: fs.Property, held: fs.Certificate, counts: fs.Counts) -> bool:
+def certifies_by_hand(prop: fs.Property, held: Certificate, counts: fs.Counts) -> bool:
     """The definition, word for word, in fractions."""
     a, b = held.corridors.values()
     close = a.upper - b.lower <= prop.bound and b.upper - a.lower <= prop.bound
@@ -103,15 +105,15 @@ def corridors(draw: st.DrawFn) -> Corridor:
     return Corridor(lower, min(lower + draw(st.fractions(0, "1/2", max_denominator=9)), 1))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(differences(), corridors(), st.fractions(0, "1/5", max_denominator=15), pairs(most=9))
 def test_what_certifies_is_told_by_the_definition(
     prop: fs.Property, corridor: Corridor, shift: Fraction, counts: fs.Counts
 ) -> None:
     other = Corridor(*(max(end - shift, Fraction(0)) for end in corridor))
-    offered = fs.Certificate({"a": corridor, "b": other})
+    offered = Certificate({"a": corridor, "b": other})
     expected = certifies_by_hand(prop, offered, counts)
-    assert fs.Sustained(prop).certifies(offered, counts) == expected
+    assert Sustained(prop).certifies(offered, counts) == expected
 
 
 @pytest.mark.parametrize("corridor", [("17/50", "49/100"), ("1/3", "49/100"), ("2/5", "9/20")])
@@ -119,27 +121,27 @@ def test_a_corridor_serves_only_beyond_its_last_gap(corridor: tuple[str, str]) -
     """Between 17/50 and 49/100 lies no k/6, but some k/n for every larger n."""
     prop = fs.DemographicParity("1/2")
     own = Corridor(*map(Fraction, corridor))
-    offered = fs.Certificate({"a": own, "b": Corridor(Fraction(0), Fraction(1, 2))})
+    offered = Certificate({"a": own, "b": Corridor(Fraction(0), Fraction(1, 2))})
     for n in range(1, 40):
         for k in range(n + 1):
             counts = counts_of(n, k, 0, 0)
             expected = certifies_by_hand(prop, offered, counts)
-            assert fs.Sustained(prop).certifies(offered, counts) == expected
+            assert Sustained(prop).certifies(offered, counts) == expected
 
 
-def kept(prop: fs.Property, held: fs.Certificate, now: fs.Counts, group: str, r: bool) -> fs.Counts:
+def kept(prop: fs.Property, held: Certificate, now: fs.Counts, group: str, r: bool) -> fs.Counts:
     """Counters after one more relevant person; those who are not relevant change nothing."""
-    accepted = fs.Sustained(prop).accepts(held, now, group, proposed=r)
+    accepted = Sustained(prop).accepts(held, now, group, proposed=r)
     return now.after(group, accepted=accepted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(differences(), pairs(most=9))
 def test_following_a_certificate_keeps_the_property_in_every_order(
     prop: fs.Property, counts: fs.Counts
 ) -> None:
     """Whoever comes, whatever is proposed, the property holds and the certificate stays one."""
-    held, sustained = certified(prop, counts), fs.Sustained(prop)
+    held, sustained = certified(prop, counts), Sustained(prop)
     reached = {counts}
     for _ in range(7):
         reached = {kept(prop, held, s, g, r) for s in reached for g in GROUPS for r in (0, 1)}
@@ -148,20 +150,20 @@ def test_following_a_certificate_keeps_the_property_in_every_order(
             assert sustained.certifies(held, state)
 
 
-Adversary = Callable[[fs.Property, fs.Certificate, fs.Counts, int], tuple[str, bool]]
+Adversary = Callable[[fs.Property, Certificate, fs.Counts, int], tuple[str, bool]]
 
 
-def starve(prop: fs.Property, held: fs.Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
+def starve(prop: fs.Property, held: Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
     """One group alone, and once in a long while somebody of the other."""
     return ("b", False) if t % 50 == 49 else ("a", True)
 
 
-def alternate(prop: fs.Property, held: fs.Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
+def alternate(prop: fs.Property, held: Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
     return GROUPS[t % 2], t % 2 == 0
 
 
 def follow_the_bias(
-    prop: fs.Property, held: fs.Certificate, now: fs.Counts, t: int
+    prop: fs.Property, held: Certificate, now: fs.Counts, t: int
 ) -> tuple[str, bool]:
     """The smaller group, proposed so that the gap would widen."""
     group = min(GROUPS, key=lambda g: now[g].seen)
@@ -169,7 +171,7 @@ def follow_the_bias(
     return group, rate[group] == max(rate.values())
 
 
-def greedy(prop: fs.Property, held: fs.Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
+def greedy(prop: fs.Property, held: Certificate, now: fs.Counts, t: int) -> tuple[str, bool]:
     """Whatever leaves the largest bias."""
     return max(
         product(GROUPS, (False, True)),
@@ -178,7 +180,7 @@ def greedy(prop: fs.Property, held: fs.Certificate, now: fs.Counts, t: int) -> t
 
 
 @pytest.mark.parametrize("adversary", [starve, alternate, follow_the_bias, greedy])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(differences(), pairs())
 def test_no_adversary_drives_a_certified_run_out_of_bounds(
     adversary: Adversary, prop: fs.Property, counts: fs.Counts
@@ -195,10 +197,10 @@ def test_a_proposal_that_stays_in_the_corridor_is_kept(
 ) -> None:
     held = certified(prop, counts)
     for group in GROUPS:
-        accepted = fs.Sustained(prop).accepts(held, counts, group, proposed=proposed)
+        accepted = Sustained(prop).accepts(held, counts, group, proposed=proposed)
         if accepted != proposed:
             other = counts.after(group, accepted=proposed)
-            assert not fs.Sustained(prop).certifies(held, other)
+            assert not Sustained(prop).certifies(held, other)
 
 
 # The search ---------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def test_a_proposal_that_stays_in_the_corridor_is_kept(
 def test_the_closed_form_is_what_the_search_finds(bound: str, least: int) -> None:
     """From 1/n_a + 1/n_b <= 2 kappa on, all fair counters are certified and no others."""
     prop = fs.DemographicParity(bound, min_support=least)
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     most = max(int(3 / (2 * prop.bound)), 4)
     boundary = 0
     for n_a, n_b in product(range(1, most + 1), range(1, most + 1)):
@@ -269,7 +271,7 @@ def test_where_any_corridors_would_do_the_search_finds_some(
     bound: str, undefined: str, least: int
 ) -> None:
     prop = fs.DemographicParity(bound, min_support=least, undefined=undefined)
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     for counts in small(5):
         a, b = (
             [c for c in corridors_by_hand(n, k, max(n, least, 1)) if at_least_zero(prop, n, c)]
@@ -308,10 +310,10 @@ def holds_at(prop: fs.Property, n_a: int, n_b: int, accepted: int, along: int, k
     return prop.holds(counts_of(n_a, k_a, n_b, k_b))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(differences(), rows(most=14))
 def test_fair_runs_are_the_states_that_hold(prop: fs.Property, given_rows: tuple) -> None:
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     n_a, n_b, accepted, along = map(np.array, given_rows)
     at, low, high = sustained.fair_runs(n_a, n_b, accepted=accepted, along=along)
     interval = sustained.fair_interval(n_a, n_b, accepted=accepted, along=along)
@@ -329,13 +331,13 @@ def test_fair_runs_are_the_states_that_hold(prop: fs.Property, given_rows: tuple
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=str)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 6), st.integers(0, 2), st.integers(0, 1), st.data())
 def test_fair_runs_are_exact_for_a_hundred_million_million_people(
     bound: Fraction, few: int, jitter: int, along: int, data: st.DataObject
 ) -> None:
     """The ends of each run hold, their neighbours outside do not."""
-    sustained, many = fs.Sustained(data.draw(differences(bound))), 10**14 + jitter
+    sustained, many = Sustained(data.draw(differences(bound))), 10**14 + jitter
     n_a, n_b = (few, many) if along else (many, few)
     known = data.draw(st.integers(0, few))
     at, low, high = sustained.fair_runs(
@@ -350,12 +352,12 @@ def test_fair_runs_are_exact_for_a_hundred_million_million_people(
     assert not at.any()
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(differences(), st.integers(0, 6), st.integers(0, 1), st.data())
 def test_the_small_group_is_asked_about_beside_a_huge_one(
     prop: fs.Property, few: int, along: int, data: st.DataObject
 ) -> None:
-    sustained, many = fs.Sustained(prop), 10**14
+    sustained, many = Sustained(prop), 10**14
     share = data.draw(st.fractions(0, 1, max_denominator=6))
     n_a, n_b = (many, few) if along else (few, many)
     known = int(share * many)
@@ -376,12 +378,12 @@ def test_a_looser_bound_certifies_no_less(
 ) -> None:
     options = {"min_support": prop.min_support, "undefined": prop.undefined}
     tight, loose = (type(prop)(b, **options) for b in sorted((prop.bound, other)))
-    assert fs.Sustained(loose).holds(counts) or not fs.Sustained(tight).holds(counts)
+    assert Sustained(loose).holds(counts) or not Sustained(tight).holds(counts)
 
 
 @given(differences(), pairs())
 def test_group_names_do_not_matter(prop: fs.Property, counts: fs.Counts) -> None:
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     (a, b), (of_a, of_b) = counts, counts.values()
     swapped = fs.Counts({b: of_b, a: of_a})
     renamed = fs.Counts({"x": of_a, "y": of_b})
@@ -392,7 +394,7 @@ def test_group_names_do_not_matter(prop: fs.Property, counts: fs.Counts) -> None
 def test_accepting_all_and_rejecting_all_can_be_kept_up(
     prop: fs.Property, n_a: int, n_b: int
 ) -> None:
-    sustained = fs.Sustained(prop)
+    sustained = Sustained(prop)
     all_in = Corridor(1 - prop.bound, Fraction(1))
     all_out = Corridor(Fraction(0), prop.bound)
     assert sustained.certifies(both(all_out), counts_of(n_a, 0, n_b, 0))
@@ -403,12 +405,12 @@ def test_accepting_all_and_rejecting_all_can_be_kept_up(
         assert sustained.holds(counts_of(n_a, n_a, n_b, n_b))
 
 
-def both(corridor: Corridor) -> fs.Certificate:
-    return fs.Certificate(dict.fromkeys(GROUPS, corridor))
+def both(corridor: Corridor) -> Certificate:
+    return Certificate(dict.fromkeys(GROUPS, corridor))
 
 
 def test_corridors_with_gaps_or_too_far_apart_are_no_certificate() -> None:
-    sustained = fs.Sustained(fs.DemographicParity("0.1"))
+    sustained = Sustained(fs.DemographicParity("0.1"))
     start = counts_of(10, 5, 10, 5)
     assert sustained.certifies(both(Corridor(Fraction(9, 20), Fraction(11, 20))), start)
     assert not sustained.certifies(both(Corridor(Fraction(2, 5), Fraction(3, 5))), start)
@@ -420,7 +422,7 @@ def test_fair_counters_need_not_have_a_certificate(even: fs.InputModel) -> None:
     """The next person of the small group moves its rate out of reach of the large one's."""
     prop, counts = fs.DemographicParity("0.05"), counts_of(2, 1, 98, 49)
     assert prop.holds(counts)
-    assert fs.Sustained(prop).certificate(counts) is None
+    assert Sustained(prop).certificate(counts) is None
     with pytest.raises(fs.InfeasibleError):
         fs.synthesize(prop, even, horizon=1, start=counts)
 
@@ -428,4 +430,4 @@ def test_fair_counters_need_not_have_a_certificate(even: fs.InputModel) -> None:
 @pytest.mark.parametrize("prop", [fs.ShareParity("0.1"), fs.DisparateImpact("0.8")])
 def test_other_properties_have_no_certificates(prop: fs.Property) -> None:
     with pytest.raises(fs.InvalidValueError, match="not a difference of rates"):
-        fs.Sustained(prop)
+        Sustained(prop)

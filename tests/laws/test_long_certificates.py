@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from long_cases import EVEN, counts_of, long_policy
 from strategies import positions
 
 import fairshield as fs
-from fairshield.long import kernels
-from fairshield.long.certificates import Certificates
-from fairshield.long.policy import LongPolicy
-from fairshield.long.rule import DIFFERENCE, FEW, KIND, ONE_SIDED, RATIO, rule_of
+from fairshield.policy.long import PriceDecisions, kernels
+from fairshield.policy.long.certificates import Certificates
 from fairshield.spec import NoRequirement
+from fairshield.spec.rules import DIFFERENCE, FEW, KIND, ONE_SIDED, RATIO
 
 Count = fs.GroupCount[int]
 Certified = Callable[[Count, Count, int], bool]
@@ -70,8 +70,8 @@ CASES = [
     Case(NoRequirement(outcome=True)),
 ]
 PROPS = [case.prop for case in CASES]
-DIFFERENCES = [prop for prop in PROPS if rule_of(prop).numbers[KIND] == DIFFERENCE]
-CLOSING = [prop for prop in PROPS if rule_of(prop).numbers[KIND] in (DIFFERENCE, RATIO)]
+DIFFERENCES = [prop for prop in PROPS if prop.rule().numbers[KIND] == DIFFERENCE]
+CLOSING = [prop for prop in PROPS if prop.rule().numbers[KIND] in (DIFFERENCE, RATIO)]
 every_kind = pytest.mark.parametrize("prop", PROPS, ids=repr)
 differences = pytest.mark.parametrize("prop", DIFFERENCES, ids=repr)
 LEFT = (0, 1, 2, 3, 4, 8, 13, 14, 21, 34, 55)
@@ -79,7 +79,7 @@ LEFT = (0, 1, 2, 3, 4, 8, 13, 14, 21, 34, 55)
 
 
 def certificates(prop: fs.Property, *, goes_on: bool = False) -> Certificates:
-    return Certificates(prop, rule_of(prop), goes_on=goes_on)
+    return Certificates(prop, prop.rule(), goes_on=goes_on)
 
 
 def small(most: int) -> Iterator[tuple[Count, Count]]:
@@ -136,7 +136,7 @@ def test_certified_counters_with_nothing_left_are_fair(prop: fs.Property) -> Non
 @differences
 def test_where_the_window_goes_on_they_are_those_that_can_be_kept_fair(prop: fs.Property) -> None:
     """So that each check leaves a certificate for the next, however far it is."""
-    certified, sustained = certificates(prop, goes_on=True).certified, fs.Sustained(prop)
+    certified, sustained = certificates(prop, goes_on=True).certified, fs.spec.Sustained(prop)
     for a, b in small(8):
         fair = sustained.holds(counts_of(*a, *b))
         assert certified(a, b, 0) == fair
@@ -183,23 +183,23 @@ def counters(draw: st.DrawFn, prop: fs.Property, most: int) -> tuple[Count, Coun
     return (a, b, left) if draw(st.booleans()) else (b, a, left)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(random_properties(), st.data())
 def test_large_counters_near_the_bound_stay_certified_as_well(
     prop: fs.Property, data: st.DataObject
 ) -> None:
-    a, b, left = data.draw(counters(prop, rule_of(prop).largest))
+    a, b, left = data.draw(counters(prop, prop.rule().largest))
     of = certificates(prop)
     assume(left and of.certified(a, b, left))
     assert kept(of.certified, prop.relevant_outcome is not None, a, b, left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(random_properties(), st.data())
 def test_large_certified_counters_with_nothing_left_are_fair(
     prop: fs.Property, data: st.DataObject
 ) -> None:
-    a, b, _ = data.draw(counters(prop, rule_of(prop).largest))
+    a, b, _ = data.draw(counters(prop, prop.rule().largest))
     assert not certificates(prop).certified(a, b, 0) or prop.holds(counts_of(*a, *b))
 
 
@@ -227,7 +227,7 @@ def states(prop: fs.Property, horizon: int, start: fs.Counts) -> Iterator[Seen]:
     for t, *at in positions(horizon, exact.labelled):
         a, b = start.plus(at).values()
         left = horizon - t
-        yield Seen(a, b, left, exact.reader.feasible(t, at), certified(a, b, left))
+        yield Seen(a, b, left, exact.decisions.feasible(t, at), certified(a, b, left))
 
 
 @cache
@@ -269,66 +269,68 @@ def test_certificates_are_hardly_conservative(case: Case) -> None:
 
 
 @cache
-def tables_of(prop: fs.Property) -> LongPolicy:
-    return long_policy(prop, EVEN, 1, endgame=0, best_effort=True)
+def tables_of(prop: fs.Property) -> PriceDecisions:
+    decisions = long_policy(prop, EVEN, 1, endgame=0, best_effort=True).decisions
+    assert isinstance(decisions, PriceDecisions)
+    return decisions
 
 
 def compiled(prop: fs.Property, a: Count, b: Count, left: int) -> bool:
     """As the compiled functions decide it, which are not asked about two groups of few people."""
-    policy = tables_of(prop)
+    decisions = tables_of(prop)
     ways = np.empty((0, 5), np.int64)
-    if rule_of(prop).numbers[KIND] == DIFFERENCE:
-        few = int(rule_of(prop).numbers[FEW])
+    if prop.rule().numbers[KIND] == DIFFERENCE:
+        few = int(prop.rule().numbers[FEW])
         assume(max(a.seen, b.seen) >= few)
         if min(a.seen, b.seen) < few:
-            ways = policy.reader._ways_of(*(a if a.seen < few else b))
-    return bool(kernels.certified(policy.tables, ways, *a, *b, left))
+            ways = decisions._ways_of(*(a if a.seen < few else b))
+    return bool(kernels.certified(decisions.tables, ways, *a, *b, left))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(PROPS), st.data())
 def test_the_compiled_certificates_are_the_defined_ones(
     prop: fs.Property, data: st.DataObject
 ) -> None:
     """Up to the largest counters that 64 bits are said to do for."""
-    a, b, left = data.draw(counters(prop, rule_of(prop).largest))
+    a, b, left = data.draw(counters(prop, prop.rule().largest))
     assert compiled(prop, a, b, left) == certificates(prop).certified(a, b, left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(random_properties(), st.data())
 def test_so_they_are_for_awkward_bounds(prop: fs.Property, data: st.DataObject) -> None:
-    a, b, left = data.draw(counters(prop, rule_of(prop).largest))
+    a, b, left = data.draw(counters(prop, prop.rule().largest))
     assert compiled(prop, a, b, left) == certificates(prop).certified(a, b, left)
 
 
 @every_kind
 def test_so_they_are_for_all_small_counters(prop: fs.Property) -> None:
-    policy, certified = tables_of(prop), certificates(prop).certified
-    few = int(rule_of(prop).numbers[FEW]) if rule_of(prop).numbers[KIND] == DIFFERENCE else 0
+    decisions, certified = tables_of(prop), certificates(prop).certified
+    few = int(prop.rule().numbers[FEW]) if prop.rule().numbers[KIND] == DIFFERENCE else 0
     none = np.empty((0, 5), np.int64)
     for (a, b), left in product(small(6), (0, 1, 2, 5, 13, 40)):
         if max(a.seen, b.seen) < few:
             continue
         ways = none
         if min(a.seen, b.seen) < few:
-            ways = policy.reader._ways_of(*(a if a.seen < few else b))
-        assert kernels.certified(policy.tables, ways, *a, *b, left) == certified(a, b, left)
+            ways = decisions._ways_of(*(a if a.seen < few else b))
+        assert kernels.certified(decisions.tables, ways, *a, *b, left) == certified(a, b, left)
 
 
 # Laws ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(random_properties(), st.data())
 def test_group_names_do_not_matter(prop: fs.Property, data: st.DataObject) -> None:
-    assume(rule_of(prop).numbers[KIND] != ONE_SIDED)
+    assume(prop.rule().numbers[KIND] != ONE_SIDED)
     a, b, left = data.draw(counters(prop, 10**6))
     certified = certificates(prop).certified
     assert certified(a, b, left) == certified(b, a, left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(DIFFERENCES), st.data())
 def test_accepting_and_rejecting_are_alike_for_differences(
     prop: fs.Property, data: st.DataObject
@@ -342,13 +344,13 @@ def test_accepting_and_rejecting_are_alike_for_differences(
 
 
 @differences
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_rejecting_all_is_always_certified(prop: fs.Property, n: int, m: int, left: int) -> None:
     assert certificates(prop).certified(fs.GroupCount(n, 0), fs.GroupCount(m, 0), left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(DIFFERENCES), st.data())
 def test_what_must_be_kept_after_the_end_is_certified_for_the_end(
     prop: fs.Property, data: st.DataObject

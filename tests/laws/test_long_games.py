@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_cases import (
@@ -30,10 +30,9 @@ from long_cases import (
     silent,
     widen,
 )
-from strategies import GROUPS, run, streams
+from strategies import GROUPS, run, streams, with_decisions
 
 import fairshield as fs
-from fairshield.long import LongPolicy
 from fairshield.spec import NoRequirement
 
 PLAIN = [
@@ -53,7 +52,7 @@ every_kind = pytest.mark.parametrize("prop", [*PLAIN, *LABELLED], ids=str)
 
 
 @cache
-def policy_for(prop: fs.Property, horizon: int) -> LongPolicy:
+def policy_for(prop: fs.Property, horizon: int) -> fs.Policy:
     return long_policy(prop, SKEWED if prop in PLAIN else EVEN, horizon)
 
 
@@ -89,7 +88,7 @@ def test_no_order_of_arrivals_wins_over_a_million() -> None:
 
 
 def assert_ends_fair(
-    policy: LongPolicy, second: np.ndarray, proposed: np.ndarray, rng: np.random.Generator
+    policy: fs.Policy, second: np.ndarray, proposed: np.ndarray, rng: np.random.Generator
 ) -> None:
     """Decided in two parts, with costs and outcomes by chance."""
     shield, cut = fs.Shield(policy), policy.horizon // 3
@@ -125,7 +124,7 @@ SWITCHES = [*range(21), 30, 47]
 def test_wherever_the_endgame_begins_no_adversary_wins(prop: fs.Property) -> None:
     policy = long_policy(prop, SKEWED, 47)
     for endgame in SWITCHES:
-        here = replace(policy, endgame=endgame)
+        here = with_decisions(policy, endgame=endgame)
         for adversary in ADVERSARIES:
             play(fs.Shield(here), adversary)
 
@@ -134,7 +133,7 @@ def test_wherever_the_endgame_begins_no_adversary_wins(prop: fs.Property) -> Non
 def test_nor_where_outcomes_count(prop: fs.Property) -> None:
     policy = long_policy(prop, SKEWED, 40)
     for endgame in (*range(12), 20, 40):
-        here = replace(policy, endgame=endgame)
+        here = with_decisions(policy, endgame=endgame)
         for adversary in (late(2), late(10, first=1), rare, *ADAPTIVE):
             play(fs.Shield(here), adversary)
 
@@ -173,7 +172,7 @@ def reachable(policy: fs.Policy) -> list[set[fs.State]]:
 def test_all_sequences_of_a_short_window_end_fair(prop: fs.Property, horizon: int) -> None:
     policy = long_policy(prop, SKEWED, horizon)
     for endgame in range(horizon + 1):
-        for state in reachable(replace(policy, endgame=endgame))[-1]:
+        for state in reachable(with_decisions(policy, endgame=endgame))[-1]:
             assert prop.holds(state.counts), (endgame, state)
 
 
@@ -196,7 +195,7 @@ POINTS = [(40,), (20, 21, 23, 40), (1, 2, 3), (30, 59)]
 def test_every_checkpoint_is_met(prop: fs.Property, points: tuple[int, ...]) -> None:
     policy = long_policy(prop, SKEWED, 60, checkpoints=points)
     for endgame in (0, 4, 30):
-        here = replace(policy, endgame=endgame)
+        here = with_decisions(policy, endgame=endgame)
         for adversary in (late(2), late(10), blocks, corner, silent):
             play(fs.Shield(here), adversary)
 
@@ -217,7 +216,7 @@ def test_all_sequences_are_fair_at_all_checkpoints() -> None:
     prop = fs.DemographicParity("0.3", min_support=2)
     policy = long_policy(prop, SKEWED, 9, checkpoints=(4, 6))
     for endgame in (0, 1, 2, 4, 9):
-        layers = reachable(replace(policy, endgame=endgame))
+        layers = reachable(with_decisions(policy, endgame=endgame))
         for t in (4, 6, 9):
             assert all(prop.holds(state.counts) for state in layers[t]), (endgame, t)
 
@@ -309,11 +308,11 @@ def test_a_wrong_input_model_costs_money() -> None:
 # Chance -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from([*PLAIN, *LABELLED]), st.integers(0, 12), streams(40))
 def test_random_windows_at_any_cost_end_fair(prop: fs.Property, endgame: int, stream: list) -> None:
     """Costs on, between and above all levels."""
-    policy = replace(policy_for(prop, 40), endgame=endgame)
+    policy = with_decisions(policy_for(prop, 40), endgame=endgame)
     shield = fs.Shield(policy)
     assert all(decision.guaranteed for decision in run(shield, stream))
     assert prop.holds(shield.counts)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
@@ -27,18 +28,21 @@ from strategies import (
     specs,
     starts,
     symmetric_properties,
+    with_decisions,
 )
 
 import fairshield as fs
-from fairshield.evaluate import evaluate
-from fairshield.many import ManyLayout, ManyPolicy
+from fairshield.analysis.simulate import simulate
+from fairshield.policy.many import ManyLayout, StateDecisions
+from fairshield.runtime.evaluate import evaluate
 from fairshield.runtime.step import verdict
-from fairshield.simulate import simulate
-from fairshield.synthesis import cost_to_go, many, reference
+from fairshield.synthesis import cost_to_go, reference
+from fairshield.synthesis.exact import many
+from fairshield.synthesis.options import Options
 from fairshield.synthesis.problem import Problem
 
 FOUR = (*THREE, "d")
-kernel_settings = settings(max_examples=60)
+kernel_settings = settings(max_examples=examples(60))
 three_groups = specs(symmetric_properties, horizons=(1, 4), groups=THREE)
 three_streams = st.lists(
     st.builds(
@@ -50,7 +54,7 @@ three_streams = st.lists(
 
 
 def solved(problem: Problem, **options: Any) -> many.Solution:
-    return many.solve(problem, record=True, threads=2, **options)
+    return many.solve(problem, Options(threads=2, **options), record=True)
 
 
 def same(cost: float, other: float) -> bool:
@@ -105,7 +109,7 @@ def test_the_kernel_decides_as_the_recursion_in_every_state(spec: Spec) -> None:
     assert np.array_equal(codes, wanted)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(specs(symmetric_properties, horizons=(1, 3), groups=FOUR))
 def test_the_kernel_decides_as_the_recursion_for_four_groups(spec: Spec) -> None:
     value, codes = solved(spec.problem())
@@ -114,7 +118,7 @@ def test_the_kernel_decides_as_the_recursion_for_four_groups(spec: Spec) -> None
     assert np.array_equal(codes, wanted)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(specs(symmetric_properties, horizons=(1, 2), groups=THREE))
 def test_the_recursion_over_counters_is_the_one_over_traces(spec: Spec) -> None:
     value, _ = solved(spec.problem())
@@ -129,15 +133,16 @@ def test_two_groups_are_solved_alike_by_either_solver(spec: Spec) -> None:
     assert same(value, policy.expected_cost)
     twin = _many_policy(policy, codes)
     for s in positions(spec.horizon - 1, policy.labelled):
-        assert twin.reader.feasible(*s.where) == policy.reader.feasible(*s.where)
+        assert twin.decisions.feasible(*s.where) == policy.decisions.feasible(*s.where)
         for g, proposed, cost in product((0, 1), (False, True), COSTS):
             request = g, proposed, cost
             assert verdict(twin, *s.where, *request) == verdict(policy, *s.where, *request)
 
 
-def _many_policy(policy: fs.Policy, codes: Any) -> ManyPolicy:
-    kept = ("prop", "inputs", "horizon", "start", "checkpoints", "expected_cost", "edges", "ranks")
-    return ManyPolicy(codes=codes, **{name: getattr(policy, name) for name in kept})
+def _many_policy(policy: fs.Policy, codes: Any) -> fs.Policy:
+    layout = ManyLayout(policy.horizon, 2, policy.labelled)
+    decisions = StateDecisions(layout=layout, codes=codes, edges=policy.edges, ranks=policy.ranks)
+    return replace(policy, decisions=decisions)
 
 
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,9 +150,9 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     alone = fs.synthesize(fs.DemographicParity("0.3"), inputs, horizon=8, threads=1)
     monkeypatch.setattr(many, "_WORTH_A_THREAD", 10)
     shared = fs.synthesize(fs.DemographicParity("0.3"), inputs, horizon=8, threads=3)
-    assert isinstance(alone, ManyPolicy)
-    assert isinstance(shared, ManyPolicy)
-    assert np.array_equal(alone.codes, shared.codes)
+    assert isinstance(alone.decisions, StateDecisions)
+    assert isinstance(shared.decisions, StateDecisions)
+    assert np.array_equal(alone.decisions.codes, shared.decisions.codes)
     assert alone.expected_cost == shared.expected_cost
 
 
@@ -230,7 +235,7 @@ def test_another_group_to_be_kept_alike_never_saves(prop: fs.Property, horizon: 
     assert costs[0] <= costs[1] * (1 + 1e-12) + 1e-25
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(three_groups, st.sampled_from(list(permutations(range(3)))))
 def test_group_names_do_not_matter(spec: Spec, order: tuple[int, ...]) -> None:
     here, there = spec.problem(), turned(spec, order).problem()
@@ -274,7 +279,7 @@ def test_the_policy_costs_what_it_was_expected_to(spec: Spec) -> None:
     policy = spec.feasible_policy()
     found = evaluate(policy)
     assert found.overruled.shape == (spec.horizon, 3)
-    assert math.isclose(found.cost, policy.expected_cost, rel_tol=1e-9, abs_tol=1e-9)
+    assert math.isclose(found.expected_cost, policy.expected_cost, rel_tol=1e-9, abs_tol=1e-9)
 
 
 @given(specs(symmetric_properties, horizons=(2, 4), groups=THREE), st.sampled_from([1.5, 4.0]))
@@ -316,7 +321,7 @@ def test_many_are_decided_as_one_by_one(spec: Spec, stream: list[Request]) -> No
 )
 def test_a_stream_goes_on_from_window_to_window(spec: Spec, parts: list[list[Request]]) -> None:
     policy = spec.feasible_policy()
-    stream = fs.Stream(policy, unseen="follow")
+    stream = fs.Run(policy, unseen="follow")
     asked = [request for part in parts for request in (*part, Request("x", True, 1.0, True))]
     groups, proposed, costs, outcomes = zip(*asked, strict=True)
     found = stream.decide_many(groups, proposed, costs, outcomes if policy.labelled else None)
@@ -329,7 +334,7 @@ def test_a_stream_goes_on_from_window_to_window(spec: Spec, parts: list[list[Req
         assert [decision.accepted for decision in window] == here
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     specs(
         st.one_of(symmetric_properties, labelled_properties), horizons=(2, 4), groups=THREE,
@@ -339,7 +344,7 @@ def test_a_stream_goes_on_from_window_to_window(spec: Spec, parts: list[list[Req
 def test_simulated_windows_end_fair_and_count_everybody(spec: Spec) -> None:
     policy = spec.feasible_policy()
     found = simulate(policy, n_windows=40, rng=np.random.default_rng(1), keep=3)
-    assert found.unfair_windows == 0
+    assert found.n_unfair == 0
     assert found.counters.shape == (3, spec.horizon + 1, 6)
     assert found.overruled_at.sum() == found.overruled.sum()
     ended = [policy.start.plus(tuple(end)) for end in _gained(policy, found.counters[:, -1])]
@@ -355,8 +360,8 @@ def _gained(policy: fs.Policy, counters: Any) -> list[list[int]]:
 @given(three_groups)
 def test_a_policy_that_forgot_what_is_feasible_is_found_out(spec: Spec) -> None:
     policy = spec.feasible_policy()
-    assert isinstance(policy, ManyPolicy)
-    careless = replace(policy, codes=np.zeros_like(policy.codes))
+    assert isinstance(policy.decisions, StateDecisions)
+    careless = with_decisions(policy, codes=np.zeros_like(policy.decisions.codes))
     found = fs.verify(careless)
     if spec.horizon <= 2:
         outcomes = (False, True) if policy.labelled else (True,)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
-from fairshield.counts import Group
+from fairshield.base.counts import Group
 from fairshield.fairlearn import window_disparity
 
 ALIKE: tuple[tuple[Group, ...], ...] = (
@@ -71,19 +71,19 @@ def rule_for(policy: fs.Policy, rule: Any) -> Any:
     return rule
 
 
-def one_by_one(stream: fs.Stream, groups: list[Any], proposed: list[bool]) -> Any:
+def one_by_one(stream: fs.Run, groups: list[Any], proposed: list[bool]) -> Any:
     """What deciding one at a time leads to, or the error that it ends with."""
     told = []
     try:
         for group, said in zip(groups, proposed, strict=True):
             decision = stream.decide(group, proposed=said)
-            told.append((decision.accepted, decision.period, decision.position))
+            told.append((decision.accepted, decision.window, decision.position))
     except fs.FairshieldError as error:
         return type(error)
     return told, stream.counts, stream.completed, list(stream.followed.items())
 
 
-def at_once(stream: fs.Stream, groups: Any, proposed: list[bool]) -> Any:
+def at_once(stream: fs.Run, groups: Any, proposed: list[bool]) -> Any:
     try:
         answers = stream.decide_many(groups, proposed)
     except fs.FairshieldError as error:
@@ -98,9 +98,9 @@ def test_a_list_of_any_names_is_decided_as_one_at_a_time(
 ) -> None:
     groups, proposed = data.draw(crowds(policy.groups))
     unseen = rule_for(policy, rule)
-    expected = one_by_one(fs.Stream(policy, unseen=unseen), groups, proposed)
+    expected = one_by_one(fs.Run(policy, unseen=unseen), groups, proposed)
     for given_ in (groups, tuple(groups), as_objects(groups), pd.Series(groups, dtype=object)):
-        assert at_once(fs.Stream(policy, unseen=unseen), given_, proposed) == expected
+        assert at_once(fs.Run(policy, unseen=unseen), given_, proposed) == expected
 
 
 @given(policies, st.data())
@@ -127,7 +127,7 @@ def test_columns_of_one_type_are_read_as_their_values(
     """Arrays of numpy, pandas, polars and Arrow hold what their elements are one at a time."""
     texts, numbers = (
         [g for g in (*policy.groups, "a", "1") if isinstance(g, str)],
-        [g for g in (*policy.groups, 1, 7) if isinstance(g, int) and g < 2**63],
+        [g for g in (*policy.groups, 1, 7) if type(g) is int and g < 2**63],
     )
     values = data.draw(
         st.lists(st.sampled_from(texts), max_size=8)
@@ -139,8 +139,8 @@ def test_columns_of_one_type_are_read_as_their_values(
     for column in columns:
         elements = column.to_pylist() if isinstance(column, pa.Array) else list(column)
         said = [True] * len(elements)
-        expected = one_by_one(fs.Stream(policy, unseen="follow"), elements, said)
-        assert at_once(fs.Stream(policy, unseen="follow"), column, said) == expected
+        expected = one_by_one(fs.Run(policy, unseen="follow"), elements, said)
+        assert at_once(fs.Run(policy, unseen="follow"), column, said) == expected
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint64, object])
@@ -154,7 +154,7 @@ def test_numbers_are_compared_exactly(dtype: Any) -> None:
 
 def test_a_masked_person_has_no_group() -> None:
     groups = np.ma.masked_array(["a", "a\0x", "a"], mask=[False, False, True])
-    stream = fs.Stream(made(("a", "a\0")), unseen="follow")
+    stream = fs.Run(made(("a", "a\0")), unseen="follow")
     stream.decide_many(groups[[0, 2]], [True, True])
     assert stream.followed == {"(missing)": (1, 1)}
     assert stream.counts["a"].seen == 1

@@ -141,7 +141,7 @@ def test_swapping_the_groups_changes_nothing(spec: Spec) -> None:
     cost = cost_or_infinity(spec)
     assert cost_or_infinity(other) == pytest.approx(cost, rel=1e-12, abs=1e-25)
     if cost < math.inf:
-        here, there = spec.synthesize().reader, other.synthesize().reader
+        here, there = spec.synthesize().decisions, other.synthesize().decisions
         for s in positions(spec.horizon - 1, spec.problem().layout.labelled):
             image = s._replace(n_a=s.n_b, k_a=s.k_b, n_b=s.n_a, k_b=s.k_a)
             assert here.feasible(*s.where) == there.feasible(*image.where)

@@ -9,10 +9,11 @@ from itertools import pairwise, product
 import pytest
 
 import fairshield as fs
+from fairshield.inputs import Inputs
 from fairshield.periodic.dynamic import Dynamic
 from fairshield.periodic.exact import ExactPeriodic
 from fairshield.periodic.perpetual import Perpetual
-from fairshield.periodic.policy import Inputs, PeriodicPolicy, Window, repeated
+from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SKEWED = fs.InputModel.from_table(
@@ -41,7 +42,9 @@ def requests(inputs: Inputs, t: int) -> Iterator[tuple]:
             yield inputs.groups[g], bool(r), level, p, z
 
 
-def one_period(policy: PeriodicPolicy, window: Window) -> tuple[float, dict[fs.Counts, float]]:
+def one_period(
+    policy: PeriodicPolicy, window: WindowPolicy
+) -> tuple[float, dict[fs.Counts, float]]:
     """Expected cost of a period, and with which probabilities it ends with which counters."""
     cost, here = 0.0, {fs.State(window.decided, window.counts): 1.0}
     for t in range(policy.period):
@@ -203,6 +206,6 @@ def test_a_whole_plan_with_a_certificate_costs_no_less_than_one_without(
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 @pytest.mark.parametrize("times", [2, 3])
 def test_a_schedule_begins_anew_in_each_period(period: int, times: int) -> None:
-    whole = repeated(CHANGING, period, times)
+    whole = CHANGING.repeated(period, times)
     for t in range(period * times):
         assert list(requests(whole, t)) == list(requests(CHANGING, t % period))

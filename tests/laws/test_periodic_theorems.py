@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import COSTS, GROUPS, Request, follow, input_models, relevant, requests
@@ -21,7 +22,8 @@ from fairshield.periodic.conditions import (
     EqualDenominators,
     balanced_from,
 )
-from fairshield.periodic.policy import NOTHING, PeriodicPolicy
+from fairshield.periodic.cumulative import NOTHING
+from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.static import StaticBounded, StaticFair
 
 KINDS = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
@@ -49,7 +51,7 @@ def arrivals(draw: st.DrawFn, prop: fs.Property, n_a: int, n_b: int, others: int
 # Static-Fair --------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(differences(), input_models(), st.data())
 def test_static_fair_is_fair_where_both_groups_have_equally_many(
     prop: fs.Property, inputs: fs.InputModel, data: st.DataObject
@@ -106,7 +108,7 @@ def test_rates_can_be_kept_in_bounds_from_n_people_on(x: Fraction, y: Fraction) 
         assert after - now in (0, 1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data(), st.sampled_from(["0", "1/7", "0.4"]), st.sampled_from(["1/2", "1/3", "0.6"]))
 def test_a_shield_for_bounded_rates_always_exists(
     data: st.DataObject, lower: str, width: str
@@ -126,7 +128,7 @@ def test_a_shield_for_bounded_rates_always_exists(
             assert prop.lower <= Fraction(count.accepted, count.seen) <= prop.upper
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(kinds, st.sampled_from(["1/2", "2/3"]), input_models(), st.data())
 def test_static_bw_is_fair_where_periods_are_balanced(
     kind: type, bound: str, inputs: fs.InputModel, data: st.DataObject
@@ -188,7 +190,7 @@ def test_enough_history_is_what_the_paper_assumes(
         assert condition.possible(start, NOTHING, period) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(differences(), histories(), st.integers(1, 8), input_models())
 def test_a_period_after_enough_history_can_be_kept_fair(
     prop: fs.Property, start: fs.Counts, period: int, inputs: fs.InputModel
@@ -198,7 +200,7 @@ def test_a_period_after_enough_history_can_be_kept_fair(
     assert fs.synthesize(prop, inputs, horizon=period, start=start).risk == 0.0
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(differences(), histories(), input_models(), st.data())
 @pytest.mark.parametrize("fallback", ["best-effort", "inactive"])
 def test_dynamic_is_fair_while_there_is_enough_history(
@@ -265,13 +267,13 @@ def conditional(draw: st.DrawFn) -> PeriodicPolicy:
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(conditional(), st.data())
 def test_reports_say_when_the_condition_broke_and_never_lie(
     policy: PeriodicPolicy, data: st.DataObject
 ) -> None:
     """``broken_at`` is the first decision after which the condition cannot be met any more."""
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     condition = policy.condition
     assert condition is not None
     broken = None if condition.possible(NOTHING, NOTHING, policy.period) else 0
@@ -289,10 +291,10 @@ def test_reports_say_when_the_condition_broke_and_never_lie(
                 certain, promised = certain or report.certain, promised or report.guaranteed
         assert not certain or meets(condition, gained)
         assert not promised or shield.holds()
-        assert (report.unfair_at is None) == (report.fair_ends == shield.completed)
+        assert (report.unfair_at is None) == (report.unfair == 0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(differences(), input_models(), st.data())
 @pytest.mark.parametrize("kind", ["dynamic", "inactive", "exact", "perpetual"])
 def test_what_is_guaranteed_comes_true(

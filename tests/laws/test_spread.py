@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import GROUPS, Spec, contested_specs, positions, run, specs, streams
 
 import fairshield as fs
-from fairshield.evaluate import evaluate
+from fairshield.runtime.evaluate import evaluate
 from fairshield.synthesis import cost_to_go
 from fairshield.synthesis.reference import Position
 
@@ -33,7 +33,7 @@ def test_spreading_costs_something_or_nothing_but_never_less(spec: Spec, spread:
     assert policy.spread == spread
     assert policy.least_cost == pytest.approx(plain.expected_cost, rel=1e-12, abs=1e-25)
     assert policy.expected_cost >= policy.least_cost - 1e-9
-    assert policy.expected_cost == pytest.approx(evaluate(policy).cost, rel=1e-12)
+    assert policy.expected_cost == pytest.approx(evaluate(policy).expected_cost, rel=1e-12)
 
 
 # With N_t the expected cost at position t and rising prices p_t, the spread policy has the least
@@ -42,7 +42,7 @@ def test_spreading_costs_something_or_nothing_but_never_less(spec: Spec, spread:
 @given(specs(horizons=(2, 6)) | contested_specs(), spreads)
 def test_interventions_move_earlier(spec: Spec, spread: float) -> None:
     plain, policy = spec.feasible_policy(), spec.feasible_policy(spread=spread)
-    here, there = evaluate(plain).cost_by_position, evaluate(policy).cost_by_position
+    here, there = (evaluate(made).expected_cost_by_position for made in (plain, policy))
     if here.sum() > 1e-9:
         order = np.arange(spec.horizon)
         assert there @ order / there.sum() <= here @ order / here.sum() + 1e-6
@@ -61,7 +61,7 @@ def test_a_spread_policy_is_planned_with_rising_costs() -> None:
             if accept < math.inf and reject < math.inf:
                 gap = accept - reject
                 price = 1.0 + 2.0 * s.t / 5
-                code = policy.reader.code(*s.where, group)
+                code = policy.decisions.code(*s.where, group)
                 assert code == (gap > price + 1e-6) - (-gap > price + 1e-6)
                 weighed += code != 0
     assert weighed > 0
@@ -84,8 +84,8 @@ def test_spreading_does_spread(even: fs.InputModel) -> None:
 def test_a_spread_of_one_is_no_spread(spec: Spec) -> None:
     plain, policy = spec.feasible_policy(), spec.feasible_policy(spread=1.0)
     assert plain.expected_cost == plain.least_cost == policy.expected_cost == policy.least_cost
-    assert np.array_equal(plain.rows.cuts, policy.rows.cuts)
-    assert np.array_equal(plain.rows.dense_codes, policy.rows.dense_codes)
+    assert np.array_equal(plain.decisions.rows.cuts, policy.decisions.rows.cuts)
+    assert np.array_equal(plain.decisions.rows.dense_codes, policy.decisions.rows.dense_codes)
 
 
 @pytest.mark.parametrize("spread", [0.5, 0.0, -1.0, float("nan"), float("inf")])

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.errors import InvalidValueError, UnknownGroupError, WindowOverError
-from fairshield.groups import MISSING
+from fairshield.base.errors import InvalidValueError, UnknownGroupError, WindowOverError
+from fairshield.base.groups import MISSING
 from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual, StaticBounded, StaticFair
 from fairshield.runtime.step import Why
 
@@ -41,7 +42,7 @@ PEOPLE = st.lists(
 )
 
 
-def one_by_one(stream: fs.Stream, people: list) -> list[fs.Decision]:
+def one_by_one(stream: fs.Run, people: list) -> list[fs.Decision]:
     decisions = []
     for group, proposed, cost, outcome in people:
         decisions.append(stream.decide(group, proposed=proposed, cost=cost))
@@ -50,21 +51,21 @@ def one_by_one(stream: fs.Stream, people: list) -> list[fs.Decision]:
     return decisions
 
 
-def at_once(stream: fs.Stream, people: list, **options: bool) -> fs.Answers:
+def at_once(stream: fs.Run, people: list, **options: bool) -> fs.Batch:
     groups, proposed, costs, outcomes = ([person[i] for person in people] for i in range(4))
     given = outcomes if stream.policy.labelled else None
     return stream.decide_many(np.array(groups, object), proposed, costs, given, **options)
 
 
-def as_rows(answers: fs.Answers) -> list[tuple]:
+def as_rows(answers: fs.Batch) -> list[tuple]:
     return list(zip(*(column.tolist() for column in answers[:5]), strict=True))
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(people=PEOPLE, cuts=st.lists(st.integers(0, 40), max_size=3))
 def test_many_at_once_equal_one_by_one(kind: str, people: list, cuts: list[int]) -> None:
-    single, batch = fs.Stream(POLICIES[kind]), fs.Stream(POLICIES[kind])
+    single, batch = fs.Run(POLICIES[kind]), fs.Run(POLICIES[kind])
     expected = one_by_one(single, people)
     ends = sorted({0, len(people), *(min(cut, len(people)) for cut in cuts)})
     rows, why = [], []
@@ -72,21 +73,20 @@ def test_many_at_once_equal_one_by_one(kind: str, people: list, cuts: list[int])
         answers = at_once(batch, people[begin:end], reasons=bool(begin % 2))
         rows += as_rows(answers)
         why += answers.reasons or [None] * (end - begin)
-    assert rows == [(d.accepted, d.overruled, d.paid, d.period, d.position) for d in expected]
+    assert rows == [(d.accepted, d.overruled, d.paid, d.window, d.position) for d in expected]
     assert all(w is None or w == d.reason for w, d in zip(why, expected, strict=True))
     assert (single.counts, single.completed, single.remaining) == (
         batch.counts,
         batch.completed,
         batch.remaining,
     )
-    if isinstance(single.shield, fs.PeriodicShield):
-        assert single.shield.state == batch.shield.state
+    assert single.state == batch.state
 
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_reasons_are_given_for_the_overruled_alone(kind: str) -> None:
     people = [("a", True, 1.0, True), ("b", False, 0.25, True)] * 20
-    stream, twin = fs.Stream(POLICIES[kind]), fs.Stream(POLICIES[kind])
+    stream, twin = fs.Run(POLICIES[kind]), fs.Run(POLICIES[kind])
     answers = at_once(stream, people, reasons=True)
     expected = [d.reason if d.overruled else None for d in one_by_one(twin, people)]
     assert answers.reasons == tuple(expected)
@@ -96,7 +96,7 @@ def test_reasons_are_given_for_the_overruled_alone(kind: str) -> None:
 def test_every_window_of_a_stream_ends_fair() -> None:
     rng = np.random.default_rng(3)
     groups = np.where(rng.random(7 * 300) < 0.3, "a", "b")
-    answers = fs.Stream(POLICIES["window"]).decide_many(groups, groups == "a")
+    answers = fs.Run(POLICIES["window"]).decide_many(groups, groups == "a")
     for window in range(300):
         here = answers.window == window
         assert here.sum() == 7
@@ -108,7 +108,7 @@ def test_every_window_of_a_stream_ends_fair() -> None:
 
 
 def test_a_batch_beyond_the_last_period_decides_nothing() -> None:
-    stream = fs.Stream(POLICIES["exact"])
+    stream = fs.Run(POLICIES["exact"])
     with pytest.raises(WindowOverError, match="only 40 decisions are left"):
         stream.decide_many(["a"] * 41, [True] * 41)
     assert (stream.completed, stream.position) == (0, 0)
@@ -116,7 +116,7 @@ def test_a_batch_beyond_the_last_period_decides_nothing() -> None:
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_a_fault_anywhere_decides_nothing(kind: str) -> None:
-    stream = fs.Stream(POLICIES[kind])
+    stream = fs.Run(POLICIES[kind])
     outcomes = [True] * 12 if stream.policy.labelled else None
     with pytest.raises(InvalidValueError, match=r"costs\[11\]"):
         stream.decide_many(["a"] * 12, [True] * 12, [1.0] * 11 + [-1.0], outcomes)
@@ -128,7 +128,7 @@ def test_a_fault_anywhere_decides_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", POLICIES)
 def test_policies_and_streams_survive_pickling(kind: str) -> None:
     people = [("a", True, 1.0, True), ("b", False, 0.25, True)] * 19
-    stream = fs.Stream(POLICIES[kind])
+    stream = fs.Run(POLICIES[kind])
     at_once(stream, people[:17])
     twin = pickle.loads(pickle.dumps(stream))
     assert as_rows(at_once(stream, people[17:])) == as_rows(at_once(twin, people[17:]))
@@ -138,7 +138,7 @@ def test_policies_and_streams_survive_pickling(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", POLICIES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(people=PEOPLE, strangers=st.lists(st.integers(0, 39), max_size=6))
 def test_following_strangers_changes_nothing_for_others(
     kind: str, people: list, strangers: list[int]
@@ -147,16 +147,14 @@ def test_following_strangers_changes_nothing_for_others(
     for place in sorted(strangers):
         # Not the last: after the last period of a run nobody is decided.
         mixed.insert(min(place, max(len(mixed) - 1, 0)), ("z", place % 2 == 0, 1.0, True))
-    plain, mixed_single, mixed_batch = (
-        fs.Stream(POLICIES[kind], unseen="follow") for _ in range(3)
-    )
+    plain, mixed_single, mixed_batch = (fs.Run(POLICIES[kind], unseen="follow") for _ in range(3))
     alone = one_by_one(plain, people)
     decisions = one_by_one(mixed_single, mixed)
     assert [d for d in decisions if d.why is not Why.UNSEEN] == alone
     unseen = [d for d in decisions if d.why is Why.UNSEEN]
     assert all(d.accepted == d.proposed and not d.overruled for d in unseen)
     rows = as_rows(at_once(mixed_batch, mixed, reasons=True))
-    assert rows == [(d.accepted, d.overruled, d.paid, d.period, d.position) for d in decisions]
+    assert rows == [(d.accepted, d.overruled, d.paid, d.window, d.position) for d in decisions]
     assert mixed_single.followed == mixed_batch.followed
     seen = sum(count.seen for count in mixed_single.followed.values())
     assert seen == len(strangers)
@@ -164,7 +162,7 @@ def test_following_strangers_changes_nothing_for_others(
 
 def test_mapping_counts_strangers_as_the_group_they_map_to() -> None:
     for unseen in ("map:b", {"z": "b", "y": "a"}, fs.Unseen.map("b")):
-        stream = fs.Stream(POLICIES["window"], unseen=unseen)
+        stream = fs.Run(POLICIES["window"], unseen=unseen)
         stream.decide_many(["a", "z", "b"], [True, True, False])
         assert stream.decide("z", proposed=False).group == "b"
         assert {g: c.seen for g, c in stream.counts.items()} == {"a": 1, "b": 3}
@@ -174,13 +172,13 @@ def test_people_without_a_number_count_as_the_group_they_map_to() -> None:
     inputs = fs.InputModel.agnostic({0: 0.5, 1: 0.5})
     policy = fs.synthesize(fs.DemographicParity("0.25"), inputs, horizon=4)
     missing = np.array([0.0, np.nan, 1.0, np.nan])
-    one, other = (fs.Stream(policy, unseen="map:1") for _ in range(2))
+    one, other = (fs.Run(policy, unseen="map:1") for _ in range(2))
     answers = one.decide_many(missing, [True] * 4)
     assert (answers.accepted == other.decide_many([0, 1, 1, 1], [True] * 4).accepted).all()
 
 
 def test_a_mapping_refuses_whom_it_does_not_list() -> None:
-    stream = fs.Stream(POLICIES["window"], unseen={"z": "b"})
+    stream = fs.Run(POLICIES["window"], unseen={"z": "b"})
     with pytest.raises(UnknownGroupError, match="unknown group 'y'"):
         stream.decide("y", proposed=True)
     with pytest.raises(UnknownGroupError, match="unknown group 'y'"):
@@ -199,11 +197,11 @@ def test_a_mapping_refuses_whom_it_does_not_list() -> None:
 )
 def test_what_cannot_be_meant_is_refused(unseen: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
-        fs.Stream(POLICIES["window"], unseen=unseen)
+        fs.Run(POLICIES["window"], unseen=unseen)
 
 
 def test_a_missing_group_is_followed_and_reported_by_a_name() -> None:
-    stream = fs.Stream(POLICIES["window"], unseen="follow")
+    stream = fs.Run(POLICIES["window"], unseen="follow")
     stream.decide_many(np.array(["a", None, float("nan")], object), [True, True, False])
     stream.decide(None, proposed=True)  # type: ignore[arg-type]
     assert stream.followed == {MISSING: (3, 2)}
@@ -211,7 +209,7 @@ def test_a_missing_group_is_followed_and_reported_by_a_name() -> None:
 
 def test_those_who_are_followed_are_told_why() -> None:
     people = [("a", True, 1.0, True), ("z", False, 1.0, True), ("b", False, 0.25, True)] * 12
-    stream, twin = (fs.Stream(POLICIES["window"], unseen="follow") for _ in range(2))
+    stream, twin = (fs.Run(POLICIES["window"], unseen="follow") for _ in range(2))
     told = at_once(stream, people, reasons=True).reasons
     assert told == tuple(
         decision.reason if decision.overruled or decision.why is Why.UNSEEN else None
@@ -223,7 +221,7 @@ def test_those_who_are_followed_are_told_why() -> None:
 @pytest.mark.parametrize("unseen", ["refuse", "follow", "map:1", {"z": "1"}])
 def test_what_reads_like_a_known_group_is_no_stranger(names: tuple, unseen: object) -> None:
     policy = fs.synthesize(DP, fs.InputModel.agnostic(dict.fromkeys(names, 0.5)), horizon=4)
-    stream = fs.Stream(policy, unseen=unseen)
+    stream = fs.Run(policy, unseen=unseen)
     other = "1" if names[0] == 1 else 1
     said = f"{other!r} is .*, the policy knows {names[0]!r}: convert the column"
     with pytest.raises(UnknownGroupError, match=said):
@@ -235,14 +233,14 @@ def test_what_reads_like_a_known_group_is_no_stranger(names: tuple, unseen: obje
 
 def test_a_mapping_may_say_that_one_type_stands_for_the_other() -> None:
     policy = fs.synthesize(DP, fs.InputModel.agnostic({"1": 0.5, "2": 0.5}), horizon=4)
-    stream = fs.Stream(policy, unseen={1: "1", 2: "2"})
+    stream = fs.Run(policy, unseen={1: "1", 2: "2"})
     stream.decide_many([1, 2, 1], [True] * 3)
     assert {g: c.seen for g, c in stream.counts.items()} == {"1": 2, "2": 1}
 
 
 @pytest.mark.parametrize(("group", "said"), [("z", "unknown group 'z'"), (None, "group is missi")])
 def test_a_refusal_names_row_and_remedy(group: object, said: str) -> None:
-    stream = fs.Stream(POLICIES["window"])
+    stream = fs.Run(POLICIES["window"])
     with pytest.raises(UnknownGroupError, match=rf"groups\[1\]: .*{said}.*unseen="):
         stream.decide_many(np.array(["a", group, "y"], object), [True] * 3)
 
@@ -254,7 +252,7 @@ def test_each_kind_of_iterable_is_sent_to_its_method() -> None:
     async def decided() -> list:
         return [d async for d in stream.adecide_each([("a", True)])]  # type: ignore[arg-type]
 
-    stream = fs.Stream(POLICIES["window"])
+    stream = fs.Run(POLICIES["window"])
     with pytest.raises(InvalidValueError, match="adecide_each"):
         stream.decide_each(awaited())  # type: ignore[arg-type]
     with pytest.raises(InvalidValueError, match="with decide_each"):
@@ -264,7 +262,7 @@ def test_each_kind_of_iterable_is_sent_to_its_method() -> None:
 
 
 def test_an_awaited_outcome_is_awaited_across_the_end_of_a_window() -> None:
-    stream = fs.Stream(POLICIES["labelled"])
+    stream = fs.Run(POLICIES["labelled"])
     for i in range(6):
         decision = stream.decide("a", proposed=True)
         if i < 5:
@@ -276,14 +274,14 @@ def test_an_awaited_outcome_is_awaited_across_the_end_of_a_window() -> None:
 
 
 def test_a_name_that_is_none_decides_nothing_even_where_strangers_are_followed() -> None:
-    stream = fs.Stream(POLICIES["window"], unseen="follow")
+    stream = fs.Run(POLICIES["window"], unseen="follow")
     with pytest.raises(InvalidValueError, match="string or an integer"):
         stream.decide_many(np.array(["a", "b", 1.5], object), [True] * 3)
     assert (stream.position, stream.followed) == (0, {})
 
 
 def test_nobody_is_decided_after_the_last_period_strangers_included() -> None:
-    stream = fs.Stream(POLICIES["exact"], unseen="follow")
+    stream = fs.Run(POLICIES["exact"], unseen="follow")
     with pytest.raises(WindowOverError, match="beyond"):
         stream.decide_many(["a"] * 40 + ["z"], [True] * 41)
     assert (stream.completed, stream.position) == (0, 0)

@@ -44,7 +44,9 @@ def test_a_terminal_that_asks_nothing_changes_nothing(spec: Spec, further: int) 
     policy = spec.feasible_policy()
     other = spec._replace(terminal=anything(spec.prop)).synthesize()
     assert other.expected_cost == policy.expected_cost
-    for ours, theirs in zip(vars(other.rows).values(), vars(policy.rows).values(), strict=True):
+    for ours, theirs in zip(
+        vars(other.decisions.rows).values(), vars(policy.decisions.rows).values(), strict=True
+    ):
         np.testing.assert_array_equal(ours, theirs)
 
 

@@ -50,10 +50,10 @@ def asked(policy: Any, rng: np.random.Generator, n: int) -> dict[str, list[Any]]
 
 
 def told(policy: Any, columns: dict[str, list[Any]]) -> list[Any]:
-    stream = fs.Stream(policy, unseen="follow")
+    stream = fs.Run(policy, unseen="follow")
     answers = stream.decide_many(**columns, reasons=True)
     arrays = [column.tolist() for column in answers[:5]]
-    again = fs.Stream(policy).decide_many(**columns)
+    again = fs.Run(policy).decide_many(**columns)
     assert again.accepted.tolist() == arrays[0]
     return [*arrays, list(answers.reasons or ()), [list(c) for c in stream.counts.values()]]
 
@@ -69,9 +69,9 @@ questions = json.loads(Path("questions.json").read_text())
 answers = {}
 for name, columns in questions.items():
     policy = load_policy(f"{name}.shield")
-    stream = fs.Stream(policy, unseen="follow")
+    stream = fs.Run(policy, unseen="follow")
     given = stream.decide_many(**columns, reasons=True)
-    whole = fs.Stream(policy).decide_many(**columns)
+    whole = fs.Run(policy).decide_many(**columns)
     assert whole.accepted.tolist() == given.accepted.tolist()
     arrays = [column.tolist() for column in given[:5]]
     answers[name] = [*arrays, list(given.reasons), [list(c) for c in stream.counts.values()]]
@@ -105,15 +105,15 @@ NEEDS = {
     "synthesize": "fs.synthesize(policy.prop, policy.inputs, horizon=4)",
     "synthesize long": "fs.synthesize(policy.prop, policy.inputs, horizon=4, method='long')",
     "verify": "fs.verify(policy)",
-    "simulate": "from fairshield.simulate import simulate",
-    "evaluate": "from fairshield.evaluate import evaluate",
+    "simulate": "from fairshield.analysis.simulate import simulate",
+    "evaluate": "from fairshield.runtime.evaluate import evaluate",
     "explain": "fs.explain(policy, fs.Shield(policy).decide('a', proposed=True))",
     "pareto": "fs.pareto(fs.DemographicParity, policy.inputs, bounds=['0.1'], horizons=[4])",
     "perpetual": "fs.PerpetualShield(policy.prop, policy.inputs, period=10)",
     "many": "fs.synthesize(policy.prop, fs.InputModel.agnostic({'a': 0.4, 'b': 0.3, 'c': 0.3}), "
     "horizon=3)",
     "long": "fs.Shield(long).decide('a', proposed=True)",
-    "long many": "fs.Stream(long).decide_many(['a'], [True])",
+    "long many": "fs.Run(long).decide_many(['a'], [True])",
 }
 
 
@@ -142,6 +142,16 @@ def test_what_needs_the_compiler_says_what_to_install(tmp_path: Path) -> None:
 
 def test_modules_that_may_do_without_the_compiler_load_without_it(tmp_path: Path) -> None:
     quiet = "import warnings; warnings.simplefilter('ignore')"  # of libraries, not ours
-    modules = ("stream", "frames", "monitor", "windows", "sklearn", "mlflow", "periodic", "client")
-    loads = "".join(f"\nimport fairshield.{module}" for module in (*modules, "plots", "fairlearn"))
+    modules = (
+        "periodic.run",
+        "adapters.frames",
+        "monitor",
+        "periodic.windows",
+        "sklearn",
+        "mlflow",
+        "client",
+    )
+    loads = "".join(
+        f"\nimport fairshield.{module}" for module in (*modules, "reports.plots", "fairlearn")
+    )
     run(f"{WITHOUT}{quiet}{loads}", tmp_path)

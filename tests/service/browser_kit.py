@@ -1,4 +1,4 @@
-"""A server in a process of its own, with streams to look at, and a browser to look with."""
+"""WebServer runs a server with streams for tests in a browser."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -82,19 +82,19 @@ class WebServer:
             return False
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal, and wait for the end; the exit code."""
+        """Send a signal, and wait for the end; returns the exit code."""
         assert self._process is not None
         if self._process.poll() is None:
             self._process.send_signal(how)
         return self._process.wait(PATIENCE)
 
     def client(self) -> httpx.Client:
-        """For the API."""
+        """A client for the API."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         return httpx.Client(base_url=self.address, headers=headers, timeout=PATIENCE)
 
     def post(self, path: str, body: Any, key: str | None = None) -> Any:
-        """What the API answers."""
+        """Send a POST request to the API; returns the answer."""
         headers = {"idempotency-key": key} if key else {}
         with self.client() as client:
             answer = client.post(path, json=body, headers=headers)
@@ -102,19 +102,19 @@ class WebServer:
         return answer.json()
 
     def get(self, path: str) -> Any:
-        """What the API says."""
+        """Send a GET request to the API; returns the answer."""
         with self.client() as client:
             return client.get(path).json()
 
     def decide(self, stream: str, group: str, proposed: bool, cost: float = 0.5) -> Any:
-        """Decide one person, under a key that has not been used."""
+        """Decide one person, with a new idempotency key."""
         body = {"group": group, "proposed": proposed, "cost": cost}
         return self.post(f"/v1/streams/{stream}/decisions", body, key=str(time.monotonic_ns()))
 
 
 @contextlib.contextmanager
 def serving(folder: Path, *arguments: str, **settings: Any) -> Iterator[WebServer]:
-    """A running server, gone afterwards."""
+    """A running server, which ends with the context."""
     server = WebServer(folder, arguments, **settings)
     try:
         server.start()
@@ -127,7 +127,7 @@ def serving(folder: Path, *arguments: str, **settings: Any) -> Iterator[WebServe
 
 
 def make_policies(folder: Path) -> dict[str, Path]:
-    """Policy files, small ones."""
+    """Write small policy files."""
     even = fs.InputModel.agnostic({"alpha": 0.5, "beta": 0.5})
     parity = fs.DemographicParity("0.25")
     priced = fs.InputModel.from_table(

@@ -1,4 +1,4 @@
-"""A served database, and a proxy that loses what it is told to lose."""
+"""A served database, and a proxy that loses answers on demand."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Served:
         self._port = urlsplit(self.url).port or 0
 
     def kill(self) -> None:
-        """End it without a chance to say goodbye."""
+        """Kill the process, without a chance to shut down."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it as an operator does."""
+        """Stop the process with the signal that operators use."""
         self._end(signal.SIGTERM)
 
     def _end(self, how: int) -> None:
@@ -73,7 +73,7 @@ def served(folder: Path, *options: str) -> Iterator[Served]:
 Fault = Literal["pass", "drop", "cut", "hang"] | int
 """What becomes of an answer: all, nothing, half of it, nothing yet, or another status instead.
 
-Whatever it is, the service has answered by then; but for statuses, which it never hears of.
+In all cases but that of another status, which the proxy sends by itself, the service has answered.
 """
 
 
@@ -92,7 +92,7 @@ class Proxy:
         self._thread.start()
 
     def close(self) -> None:
-        """Let go of everybody."""
+        """Close all connections."""
         self.released.set()
         self._server.shutdown()
         self._server.server_close()
@@ -146,7 +146,7 @@ class Proxy:
     def forward(
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> tuple[int, str, bytes]:
-        """The service's own answer."""
+        """The answer of the service to a request."""
         connection = http.client.HTTPConnection(self.target.hostname or "", self.target.port)
         wanted = {k: v for k, v in headers.items() if k not in ("connection", "accept-encoding")}
         wanted["host"] = self.target.netloc

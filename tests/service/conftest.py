@@ -12,7 +12,8 @@
 ``opened`` (in ``engines``)
     A running engine over a store, with streams in it.
 
-Tests that are coroutines are run to their end in an event loop of their own.
+Tests that are coroutines are run to their end in an event loop of their own.  Those that want a
+PostgreSQL server or a browser are slow.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ import pytest
 from engines import Artifacts, make_artifacts
 
 from fairshield.service.store import Database, open_database
+
+_SLOW = {"cluster", "browser"}
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if _SLOW.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,7 +63,7 @@ def postgres(cluster: postgres_server.Cluster) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty store."""
     if request.param == "sqlite":

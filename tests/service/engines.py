@@ -1,4 +1,4 @@
-"""Engines with policies and streams in them, and short ways to ask them."""
+"""Engines with policies and streams, and short functions that send requests to them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from typing import Any
 import msgspec
 
 import fairshield as fs
-from fairshield.artifact import digest_of
-from fairshield.service.commands import Command, Decide, DecideBatch, Observe, Overrule
-from fairshield.service.engine import Engine
-from fairshield.service.live import LiveStream
-from fairshield.service.loading import load_stream
-from fairshield.service.messages import (
+from fairshield.policy.artifact import digest_of
+from fairshield.service.engine.commands import Command, Decide, DecideBatch, Observe, Overrule
+from fairshield.service.engine.engine import Engine
+from fairshield.service.history.loading import load_stream
+from fairshield.service.log.live import LiveStream
+from fairshield.service.log.reports import state_of
+from fairshield.service.log.tallies import StreamTally
+from fairshield.service.store import Database, open_database
+from fairshield.service.store.policies import LoadedPolicies
+from fairshield.wire.messages import (
     BatchItem,
     DecisionRequest,
     OutcomeRequest,
     OverrideRequest,
     StreamRequest,
 )
-from fairshield.service.problems import Refusal
-from fairshield.service.reports import state_of
-from fairshield.service.shelf import Shelf
-from fairshield.service.store import Database, open_database
+from fairshield.wire.problems import Refusal
 
 Policy = fs.Policy | fs.periodic.PeriodicPolicy
 
@@ -70,7 +71,7 @@ def make_artifacts(folder: Path) -> Artifacts:
 
 
 def fixed_clock() -> datetime:
-    """One moment: entries that say the same are then the same bytes."""
+    """Always the same time, so that equal entries are equal bytes."""
     return datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -83,7 +84,7 @@ async def opened(
 ) -> AsyncIterator[Engine]:
     """A running engine that holds all artefacts, with these streams (:func:`stream`) in it."""
     database = open_database(store) if isinstance(store, str) else store
-    engine = Engine(database, Shelf(), clock=clock)
+    engine = Engine(database, LoadedPolicies(), clock=clock)
     await engine.start()
     try:
         for name, digest in artifacts.digests.items():
@@ -97,7 +98,7 @@ async def opened(
 
 
 def stream(artifacts: Artifacts, policy: str, name: str = "", **settings: Any) -> StreamRequest:
-    """A request for a stream with one of the policies; called like it, if nothing is said."""
+    """A request for a stream with one of the policies, by default under the same name."""
     return StreamRequest(name or policy, artifacts.digests[policy], **settings)
 
 
@@ -148,7 +149,7 @@ async def refused(engine: Engine, stream: str, command: Command, key: str | None
 
 async def reloaded(engine: Engine, stream: str) -> LiveStream:
     """The stream as its log says, replayed."""
-    return await engine.read(lambda connection: load_stream(stream, connection, engine.shelf))
+    return await engine.read(lambda connection: load_stream(stream, connection, engine.policies))
 
 
 async def log(engine: Engine, stream: str) -> list[dict[str, Any]]:
@@ -162,11 +163,12 @@ async def log(engine: Engine, stream: str) -> list[dict[str, Any]]:
 
 def standing(live: LiveStream) -> tuple[Any, ...]:
     """Everything about a stream that a replay must make again."""
-    return live.seq, live.hash, live.n, state_of(live), live.tally, live.capacity, live.closed
+    tally = StreamTally.of(live.ledger)
+    return live.seq, live.hash, live.n, state_of(live), tally, live.capacity, live.closed
 
 
 async def check_log(engine: Engine, name: str) -> None:
-    """The log is gapless, and replays to the stream in memory."""
+    """Check that the log has no gaps, and replays to the stream in memory."""
     entries = await log(engine, name)
     assert [entry["seq"] for entry in entries] == list(range(len(entries)))
     decided = [entry["n"] for entry in entries if entry["kind"] == "decision"]

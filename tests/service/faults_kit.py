@@ -1,7 +1,7 @@
-"""Load for streams of three kinds, what it remembers, and processes that serve it and are killed.
+"""Load for streams of three kinds, and servers in processes that tests kill.
 
-``python faults_kit.py`` waits for orders and forks a server for each, which is cheap: everything
-is imported before.  See :class:`Killable`.
+``python faults_kit.py`` waits for commands and forks a server for each.  A fork is cheap, because
+everything is imported already.  See :class:`Killable`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from typing import Any
 import msgspec
 
 import fairshield as fs
-from fairshield.artifact import digest_of
-from fairshield.service.audit import DatabaseAudit, audit_database, open_for_reading
-from fairshield.service.commands import Command, Decide, DecideBatch, Observe
-from fairshield.service.engine import Engine
-from fairshield.service.messages import BatchItem, DecisionRequest, OutcomeRequest, StreamRequest
-from fairshield.service.problems import Refusal
-from fairshield.service.shelf import Shelf
+from fairshield.policy.artifact import digest_of
+from fairshield.service.engine.commands import Command, Decide, DecideBatch, Observe
+from fairshield.service.engine.engine import Engine
+from fairshield.service.history.audit import audit_database, open_for_reading
+from fairshield.service.history.findings import DatabaseAudit
 from fairshield.service.store import open_database
+from fairshield.service.store.policies import LoadedPolicies
+from fairshield.wire.messages import BatchItem, DecisionRequest, OutcomeRequest, StreamRequest
+from fairshield.wire.problems import Refusal
 
 STREAMS = {"loans": "window", "hiring": "labelled", "credit": "perpetual"}
 """Streams of the load, by name, and their policies."""
@@ -127,7 +128,7 @@ class Load:
         return group, self.rng.random() < (0.2 if group == "a" else 0.8), self.rng.random()
 
     def heard(self, key: str, answer: bytes) -> None:
-        """Remember an answer; one that was given before must be the same again."""
+        """Remember an answer; a repeated one must be the same."""
         if key in self.answered:
             if answer != self.answered[key][1]:
                 self.problems.append(f"{key}: {self.answered[key][1]!r} became {answer!r}")
@@ -140,7 +141,7 @@ class Load:
             del self.awaits[asked.stream]
 
     def again(self, sample: int | None = None) -> list[Asked]:
-        """What is in flight, and some (``None``: all) of what was answered."""
+        """The requests in flight, and some (``None``: all) of those answered."""
         keys = list(self.answered)
         if sample is not None:
             keys = self.rng.sample(keys, min(sample, len(keys)))
@@ -153,7 +154,7 @@ class Load:
 
 
 async def send(engine: Engine, load: Load, asked: Iterable[Asked]) -> list[Refusal]:
-    """Ask an engine, all at once; what it refused."""
+    """Send requests to an engine, all at once; returns what it refused."""
 
     async def one(request: Asked) -> Refusal | None:
         try:
@@ -171,13 +172,13 @@ async def send(engine: Engine, load: Load, asked: Iterable[Asked]) -> list[Refus
 
 
 def audited(address: str, names: Iterable[str] = (), **options: Any) -> DatabaseAudit:
-    """What a full audit says."""
+    """The result of a full audit."""
     with open_for_reading(address) as connection:
-        return audit_database(connection, Shelf(), names, **options)
+        return audit_database(connection, LoadedPolicies(), names, **options)
 
 
 def check_log(address: str, load: Load) -> None:
-    """Every log replays and was fair, and has every answered decision once and no other."""
+    """Check that every log replays, was fair, and has each answered decision exactly once."""
     assert not load.problems
     assert not load.flying
     found = audited(address)
@@ -234,7 +235,7 @@ class Killable:
         return self._listener.accept()
 
     def forget(self) -> None:
-        """Let go of servers that were killed before they were asked."""
+        """Close the sockets of servers that were killed before they were asked."""
         while select.select([self._listener._listener._socket], [], [], 0)[0]:  # type: ignore[attr-defined]
             self._listener.accept().close()
 
@@ -249,7 +250,7 @@ class Killable:
 
 
 def wait_for_orders() -> None:
-    """The process that forks; it has no other threads, so that what it forks is whole."""
+    """Fork servers on command; this process has one thread, so that forks are safe."""
     inputs = fs.InputModel.agnostic(_SHARES)
     fs.PerpetualShield(fs.DemographicParity("0.2"), inputs, period=6).decide("a", proposed=True)
     assert len(os.listdir("/proc/self/task")) == 1
@@ -271,7 +272,7 @@ def wait_for_orders() -> None:
 
 async def serve(address: str, socket: str) -> None:
     """Answer requests from a socket with an engine."""
-    engine = Engine(open_database(address, serving=True), Shelf())
+    engine = Engine(open_database(address, serving=True), LoadedPolicies())
     await engine.start()
     connection, tasks = Client(socket, "AF_UNIX"), set()
 

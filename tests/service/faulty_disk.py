@@ -1,4 +1,4 @@
-"""A disk under SQLite that loses power, fills up and fails, as a VFS.
+"""Disk is a VFS for SQLite that loses power, fills up and fails.
 
 Files are real ones, so that whatever is written can be read.  Beside them the disk remembers what
 has been synced: after a power cut (:meth:`Disk.after_power_cut`) only that is certain to be there.
@@ -55,7 +55,7 @@ class Disk(apsw.VFS):
         super().__init__(self.name, "")
 
     def step(self) -> None:
-        """One more change of what is on disk, unless the power is off."""
+        """Count one more change on disk; raises if the power is off."""
         self.steps += 1
         if self.cut_at is not None and self.steps >= self.cut_at:
             self.dead = True
@@ -98,7 +98,7 @@ class Disk(apsw.VFS):
         with self.lock:
             self.dead = True
             for path in {**self.files, **self.synced_names}:
-                # A name that was made or removed since the folder was synced may be there or not.
+                # A file that was created or deleted since its folder was synced may exist or not.
                 content = rng.choice([self.files.get(path), self.synced_names.get(path)])
                 if content is not None:
                     left = _left_of(content, loss, rng)
@@ -141,7 +141,7 @@ class DiskFile(apsw.VFSFile):
                 self.disk.synced_names = dict(self.disk.files)
 
     def forget(self) -> None:
-        """What a failed sync does to pages that could not be written: they count as written."""
+        """Mark unwritten pages as written, as a system does after a failed sync."""
         self.content.changes.clear()
 
     def excepthook(self, *error: Any) -> None:

@@ -1,4 +1,4 @@
-"""A real ``fairshield serve`` in a process of its own, and raw HTTP to talk to it.
+"""LiveServer runs ``fairshield serve`` in a process of its own; raw HTTP to talk to it.
 
 ``files``
     Policy files, made once for all tests of a process.
@@ -27,10 +27,10 @@ import httpx
 import pytest
 
 import fairshield as fs
-from fairshield.artifact import digest_of
+from fairshield.policy.artifact import digest_of
 
 PATIENCE = 90.0
-"""Seconds after which something that must happen counts as not happening."""
+"""Seconds after which a test stops waiting, and fails."""
 
 
 # The process --------------------------------------------------------------------------------
@@ -82,32 +82,32 @@ class LiveServer:
         return found[1] if found else ""
 
     def stop(self, how: int = signal.SIGTERM) -> int:
-        """Stop, and wait; the exit code."""
+        """Stop the server, and wait for its end; returns the exit code."""
         self.process.send_signal(how)
         return self.process.wait(PATIENCE)
 
     def kill(self) -> None:
-        """Stop without a word."""
+        """Kill the server, without a chance to shut down."""
         self.stop(signal.SIGKILL)
 
     def end(self) -> None:
-        """Make sure that it is gone."""
+        """Make sure that the server has ended."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 
     @property
     def output(self) -> str:
-        """Everything it has written."""
+        """Everything that the server has written."""
         files = [self._file(name) for name in ("out", "err")]
         return "".join(file.read_text() for file in files if file.exists())
 
     def _file(self, name: str) -> Path:
         return self.folder / f"server.{name}"
 
-    # Talking to it ----------------------------------------------------------------------------
+    # Requests ---------------------------------------------------------------------------------
 
     def client(self, token: str | None = None) -> httpx.Client:
-        """A client that shows the token, if there is one."""
+        """A client that sends the token, if there is one."""
         token = token or self.token
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return httpx.Client(base_url=self.address, headers=headers, timeout=PATIENCE)
@@ -119,14 +119,14 @@ class LiveServer:
         return connection
 
     def receipts(self) -> dict[str, tuple[int, str]]:
-        """How far each log has got."""
+        """The last receipt of each log."""
         with self.client() as client:
             streams = client.get("/v1/streams").json()["streams"]
         return {s["name"]: (s["state"]["seq"], s["state"]["receipt"]) for s in streams}
 
 
 def wait_for(look: Callable[[], Any], otherwise: str, seconds: float = PATIENCE) -> Any:
-    """What ``look`` finds, as soon as that is something."""
+    """The result of ``look``, as soon as it is not empty."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := look():
@@ -137,7 +137,7 @@ def wait_for(look: Callable[[], Any], otherwise: str, seconds: float = PATIENCE)
 
 @contextlib.contextmanager
 def serving(folder: Path, *options: str, **settings: Any) -> Iterator[LiveServer]:
-    """A running server, gone afterwards."""
+    """A running server, which ends with the context."""
     server = LiveServer(folder, options, **settings)
     try:
         yield server.start()
@@ -146,12 +146,13 @@ def serving(folder: Path, *options: str, **settings: Any) -> Iterator[LiveServer
 
 
 def program(limits: str = "", patience: str = "") -> str:
-    """A server whose limits are such that a test can wait for them."""
+    """A program that serves with limits short enough for a test to wait for."""
     return f"""
 import sys
-from fairshield.service import logs, server
-from fairshield.service.connections import Patience
-from fairshield.service.context import Limits
+from fairshield.service.server import logs
+from fairshield.service.server import server
+from fairshield.service.server.connections import Patience
+from fairshield.service.web.context import Limits
 from fairshield.service.store import open_database
 
 logs.set_up("debug")

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: made, started, killed and removed by them."""
+"""A PostgreSQL server that tests create, start, kill and remove."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Cluster:
         raise AssertionError((self.folder / "log").read_text())
 
     def stop(self) -> None:
-        """End the server; those who are connected lose their connections."""
+        """Stop the server; clients lose their connections."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:

@@ -1,6 +1,6 @@
-"""A process that decides over a PostgreSQL database, and tells every answer it was given.
+"""A process that decides over a PostgreSQL database, and prints every answer.
 
-Arguments: the address, a number, the streams.  Ends when its input does.
+Arguments: the address, a number, the streams.  The process ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from engines import fixed_clock, one
 
-from fairshield.service.engine import Engine
-from fairshield.service.problems import Refusal
-from fairshield.service.shelf import Shelf
+from fairshield.service.engine.engine import Engine
 from fairshield.service.store import open_database
+from fairshield.service.store.policies import LoadedPolicies
+from fairshield.wire.problems import Refusal
 
 
 def tell(*words: Any) -> None:
@@ -45,7 +45,7 @@ async def decide(engine: Engine, stream: str, name: str, ended: asyncio.Event) -
 
 
 async def main(address: str, number: str, *streams: str) -> None:
-    engine = Engine(open_database(address), Shelf(), clock=fixed_clock)
+    engine = Engine(open_database(address), LoadedPolicies(), clock=fixed_clock)
     await engine.start()
     ended = asyncio.Event()
     callers = [

@@ -1,4 +1,4 @@
-"""What schemathesis must know of a service that is in use: who there is to decide on."""
+"""Hooks that tell schemathesis which streams and groups exist in the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROUPS = ("alpha", "beta")
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Long polls are short; valid requests are often about streams and groups that exist."""
+    """Shorten long polls, and often name streams and groups that exist."""
     if isinstance(case.query, dict) and _is_number(case.query.get("wait")):
         case.query["wait"] = 0.01
     if case.meta is None or not case.meta.generation.mode.is_positive:

@@ -24,10 +24,11 @@ from live_server import (
     wait_for,
 )
 
-from fairshield.service.access import Access, RateLimit, new_key
-from fairshield.service.api import ENDPOINTS, Endpoint
-from fairshield.service.problems import Refusal
+from fairshield.service.api.base import Endpoint
+from fairshield.service.api.endpoints import ENDPOINTS
 from fairshield.service.store import open_database
+from fairshield.service.web.access import Access, RateLimit, new_key
+from fairshield.wire.problems import Refusal
 
 __all__ = ["files", "live"]
 

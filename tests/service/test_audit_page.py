@@ -12,6 +12,8 @@ from click.testing import CliRunner
 
 from fairshield.cli.app import app
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 

@@ -16,7 +16,7 @@ from client_kit import Proxy, Served, between, command, labelled_policy, plain_p
 
 import fairshield as fs
 from fairshield.client import errors
-from fairshield.service import messages
+from fairshield.wire import messages
 
 REQUESTS = [("ab"[i % 3 > 0], i % 5 > 1, 0.25 * (i % 4)) for i in range(20)]
 
@@ -99,7 +99,7 @@ def test_a_policy_is_taken_in_every_form(
         "groups": {"a": 0.5, "b": 0.5},
     }  # fmt: skip
     perpetual = fs.PerpetualShield(policy.prop, policy.inputs, period=6).policy
-    told: list[messages.Policy] = []
+    told: list[messages.PolicyMessage] = []
     forms = (plain, tmp_path / "p.shield", str(tmp_path / "p.shield"), policy, spec, perpetual)
     streams = [
         client.create_stream(f"{name}-{i}", form, progress=told.append)
@@ -269,7 +269,7 @@ def test_without_a_service_there_is_an_end_to_trying(tmp_path: Path) -> None:
 
 def test_threads_share_a_client(client: fs.Client, plain: str, name: str) -> None:
     stream = client.create_stream(name, plain)
-    made: list[messages.Decision] = []
+    made: list[messages.DecisionMessage] = []
 
     def decide() -> None:
         for _ in range(25):

@@ -30,22 +30,22 @@ from fairshield.client.errors import (
 )
 from fairshield.client.exchange import (
     RETRIED,
-    Answer,
+    ClientPatience,
     Flow,
+    HttpAnswer,
+    HttpRequest,
     Lost,
     Pause,
-    Request,
     Send,
-    Terms,
     ask,
     exchange,
 )
-from fairshield.service.api import ENDPOINTS
-from fairshield.service.http import problem
-from fairshield.service.messages import MOST_IN_BATCH, Decision, State
-from fairshield.service.problems import _KIND_OF, KINDS, Refusal
+from fairshield.service.api.endpoints import ENDPOINTS
+from fairshield.service.web.http import problem
+from fairshield.wire.messages import MOST_IN_BATCH, DecisionMessage, StateMessage
+from fairshield.wire.problems import _KIND_OF, KINDS, Refusal
 
-REQUEST = Request(method="POST", path="/v1/x", body=b"{}", key="k")
+REQUEST = HttpRequest(method="POST", path="/v1/x", body=b"{}", key="k")
 LOST = Lost("connection refused")
 
 
@@ -93,16 +93,18 @@ class Ran:
             yield results[-1]
 
 
-def refused(kind: str, **headers: str) -> Answer:
+def refused(kind: str, **headers: str) -> HttpAnswer:
     """What the service answers."""
     reply = problem(Refusal(kind, "the detail"), "/v1/x")
-    return Answer(reply.status, {"content-type": "application/problem+json"} | headers, reply.body)
+    return HttpAnswer(
+        reply.status, {"content-type": "application/problem+json"} | headers, reply.body
+    )
 
 
 not_now = st.one_of(
     st.just(LOST),
     st.builds(
-        lambda status, after: Answer(status, {"retry-after": str(after)}, b""),
+        lambda status, after: HttpAnswer(status, {"retry-after": str(after)}, b""),
         st.sampled_from(sorted(RETRIED)),
         st.integers(0, 3),
     ),
@@ -120,8 +122,8 @@ def test_the_same_request_is_sent_until_it_is_answered_or_patience_ends(
     faults: list[Any], attempts: int, patience: float, takes: float, chance: float
 ) -> None:
     clock = Clock()
-    terms = Terms(attempts=attempts, patience=patience, clock=clock, chance=lambda: chance)
-    good = Answer(200, {}, b"")
+    terms = ClientPatience(attempts=attempts, patience=patience, clock=clock, chance=lambda: chance)
+    good = HttpAnswer(200, {}, b"")
     ran = Ran(exchange(REQUEST, terms), [*faults, good], clock, takes)
     assert all(step.request is REQUEST for step in ran.sent)
     assert len(ran.sent) <= attempts
@@ -147,17 +149,20 @@ def test_the_same_request_is_sent_until_it_is_answered_or_patience_ends(
 def test_other_statuses_are_never_tried_again(status: int) -> None:
     assume(status not in RETRIED)
     clock = Clock()
-    ran = Ran(exchange(REQUEST, Terms(clock=clock)), [Answer(status, {}, b"")], clock)
+    ran = Ran(exchange(REQUEST, ClientPatience(clock=clock)), [HttpAnswer(status, {}, b"")], clock)
     assert len(ran.sent) == 1
     assert ran.value.status == status
 
 
 def test_whoever_never_gives_up_goes_on() -> None:
     clock = Clock()
-    faults = [LOST] * 500 + [Answer(503, {"retry-after": "9" * 400}, b"")] * 3
-    good = Answer(200, {}, b"")
+    faults = [LOST] * 500 + [HttpAnswer(503, {"retry-after": "9" * 400}, b"")] * 3
+    good = HttpAnswer(200, {}, b"")
     ran = Ran(
-        exchange(REQUEST, Terms(clock=clock), for_ever=True), [*faults, good], clock, takes=1.0
+        exchange(REQUEST, ClientPatience(clock=clock), for_ever=True),
+        [*faults, good],
+        clock,
+        takes=1.0,
     )
     assert ran.value is good
     assert max(ran.pauses) <= 60.0
@@ -165,8 +170,8 @@ def test_whoever_never_gives_up_goes_on() -> None:
 
 def test_whoever_never_gives_up_is_told_once_of_each_absence() -> None:
     clock, told = Clock(), list[int]()
-    terms = Terms(clock=clock, away=lambda: told.append(1))
-    good = Answer(200, {}, b"")
+    terms = ClientPatience(clock=clock, away=lambda: told.append(1))
+    good = HttpAnswer(200, {}, b"")
     for absences, faults in enumerate(([LOST] * 9, [LOST] * 2), 1):
         Ran(exchange(REQUEST, terms, for_ever=True), [*faults, good], clock)
         assert len(told) == absences
@@ -177,23 +182,27 @@ def test_whoever_never_gives_up_is_told_once_of_each_absence() -> None:
 def test_retry_after_may_be_a_date() -> None:
     clock = Clock()
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    busy = Answer(503, {"retry-after": at}, b"")
-    ran = Ran(exchange(REQUEST, Terms(clock=clock)), [busy, Answer(200, {}, b"")], clock)
+    busy = HttpAnswer(503, {"retry-after": at}, b"")
+    ran = Ran(
+        exchange(REQUEST, ClientPatience(clock=clock)), [busy, HttpAnswer(200, {}, b"")], clock
+    )
     assert 15 < ran.pauses[0] < 21
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "1.5", "Wed, 99 Foo", "٣", ""])
 def test_a_retry_after_that_means_nothing_is_ignored(text: str) -> None:
     clock = Clock()
-    busy = Answer(503, {"retry-after": text}, b"")
-    ran = Ran(exchange(REQUEST, Terms(clock=clock)), [busy, Answer(200, {}, b"")], clock)
+    busy = HttpAnswer(503, {"retry-after": text}, b"")
+    ran = Ran(
+        exchange(REQUEST, ClientPatience(clock=clock)), [busy, HttpAnswer(200, {}, b"")], clock
+    )
     assert ran.pauses[0] <= 0.1
 
 
 def test_a_service_that_asks_for_more_than_our_patience_is_not_waited_for() -> None:
     clock = Clock()
     busy = refused("too-many-requests", **{"retry-after": "3600"})
-    ran = Ran(exchange(REQUEST, Terms(clock=clock)), [busy], clock)
+    ran = Ran(exchange(REQUEST, ClientPatience(clock=clock)), [busy], clock)
     assert isinstance(ran.error, TooManyRequestsError)
     assert (ran.error.status, ran.error.kind, ran.pauses) == (429, "too-many-requests", [])
 
@@ -209,8 +218,8 @@ def test_every_kind_of_problem_has_an_error_of_its_own() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_says_what_the_problem_says(kind: str) -> None:
     clock = Clock()
-    terms = Terms(attempts=1, clock=clock)
-    error = Ran(ask(REQUEST, State, terms), [refused(kind)], clock).error
+    terms = ClientPatience(attempts=1, clock=clock)
+    error = Ran(ask(REQUEST, StateMessage, terms), [refused(kind)], clock).error
     assert type(error) is BY_KIND[kind]
     assert isinstance(error, ServiceError)
     assert (error.kind, error.status, error.key) == (kind, KINDS[kind].status, "k")
@@ -240,17 +249,17 @@ def test_errors_travel_between_processes(cls: type[ServiceError]) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(404, {"content-type": "text/html"}, b"<h1>nginx</h1>"),
-        Answer(302, {"location": "/login"}, b""),
-        Answer(200, {"content-type": "text/html"}, b"<h1>welcome</h1>"),
-        Answer(200, {"content-type": "application/json"}, b'{"seq": "one"}'),
-        Answer(400, {"content-type": "application/problem+json"}, b"{}"),
+        HttpAnswer(404, {"content-type": "text/html"}, b"<h1>nginx</h1>"),
+        HttpAnswer(302, {"location": "/login"}, b""),
+        HttpAnswer(200, {"content-type": "text/html"}, b"<h1>welcome</h1>"),
+        HttpAnswer(200, {"content-type": "application/json"}, b'{"seq": "one"}'),
+        HttpAnswer(400, {"content-type": "application/problem+json"}, b"{}"),
     ],
     ids=lambda answer: f"{answer.status}-{answer.body[:8]!r}",
 )
-def test_what_is_not_the_service_is_told_apart(answer: Answer) -> None:
+def test_what_is_not_the_service_is_told_apart(answer: HttpAnswer) -> None:
     clock = Clock()
-    error = Ran(ask(REQUEST, State, Terms(clock=clock)), [answer], clock).error
+    error = Ran(ask(REQUEST, StateMessage, ClientPatience(clock=clock)), [answer], clock).error
     assert isinstance(error, UnexpectedAnswerError)
     assert error.status == answer.status
     assert "check" in str(error)
@@ -258,9 +267,9 @@ def test_what_is_not_the_service_is_told_apart(answer: Answer) -> None:
 
 def test_a_problem_that_this_version_does_not_know_is_an_error_all_the_same() -> None:
     body = b'{"type": "/problems/new-one", "title": "", "status": 418, "detail": "tea"}'
-    answer = Answer(418, {"content-type": "application/problem+json"}, body)
+    answer = HttpAnswer(418, {"content-type": "application/problem+json"}, body)
     clock = Clock()
-    error = Ran(ask(REQUEST, State, Terms(clock=clock)), [answer], clock).error
+    error = Ran(ask(REQUEST, StateMessage, ClientPatience(clock=clock)), [answer], clock).error
     assert type(error) is ServiceError
     assert (error.kind, str(error)) == ("new-one", "tea")
 
@@ -268,10 +277,10 @@ def test_a_problem_that_this_version_does_not_know_is_an_error_all_the_same() ->
 # Requests -----------------------------------------------------------------------------------
 
 
-CALLS = Calls("loans", Terms())
+CALLS = Calls("loans", ClientPatience())
 
 
-def first(flow: Flow[Any]) -> Request:
+def first(flow: Flow[Any]) -> HttpRequest:
     """The first request of a flow."""
     step = next(flow)
     assert isinstance(step, Send)
@@ -285,8 +294,9 @@ def test_every_endpoint_but_events_is_asked_by_a_call() -> None:
         CALLS.state(), CALLS.guarantee(), CALLS.outlook(1.0), CALLS.series(10), CALLS.decision(1),
         CALLS.explain(1), CALLS.close(), CALLS.decisions(9, overruled=True), CALLS.windows(0),
         CALLS.log(-1), CALLS.export(Path("x.csv"), None), CALLS.export(Path("x.jsonl"), None),
-        calls.streams(Terms()), calls.policies(Terms()), calls.policy("x", Terms()),
-        calls.add_policy(calls.prepared({}), None, Terms()),
+        calls.streams(ClientPatience()), calls.policies(ClientPatience()),
+        calls.policy("x", ClientPatience()),
+        calls.add_policy(calls.prepared({}), None, ClientPatience()),
     ]  # fmt: skip
     asked = {(request.method, request.path) for request in map(first, made)}
     asked.add(("POST", "/v1/streams"))  # the second request of create_stream
@@ -387,8 +397,8 @@ def test_deciding_takes_what_a_shield_takes() -> None:
 
 
 def test_a_decision_has_the_fields_of_the_librarys() -> None:
-    fields = set(Decision.__struct_fields__)
-    own = {*fs.Decision._fields, "overruled", "paid", "reason"} - {"seen_before", "period"}
+    fields = set(DecisionMessage.__struct_fields__)
+    own = {*fs.Decision._fields, "overruled", "paid", "reason"} - {"seen_before"}
     assert own < fields
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from faults_kit import Load, check_log, prepare, send
 
-from fairshield.service.engine import Engine
-from fairshield.service.shelf import Shelf
+from fairshield.service.engine.engine import Engine
 from fairshield.service.store import SqliteDatabase
+from fairshield.service.store.policies import LoadedPolicies
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ async def run(path: Path, clocks: list[Callable[[], datetime]]) -> Load:
     """The same load whatever the clocks say; the service is started anew for each of them."""
     load = Load(random.Random(6), depth=3)
     for clock in clocks:
-        engine = Engine(SqliteDatabase(path), Shelf(), clock=clock)
+        engine = Engine(SqliteDatabase(path), LoadedPolicies(), clock=clock)
         await engine.start()
         await prepare(engine)
         for asked in [load.again(50), *([None] * 30)]:

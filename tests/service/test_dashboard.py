@@ -21,12 +21,15 @@ from browser_kit import (
 )
 from live_server import wait_for
 
-from fairshield.service.access import new_key
 from fairshield.service.store import open_database
+from fairshield.service.web.access import new_key
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to look with"),
+]
 expect = sync_api.expect
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 375, "height": 812}
@@ -183,7 +186,7 @@ def test_files_are_small_and_kept_for_good(eyes: Eyes, server: WebServer) -> Non
         page = client.get("/streams/credit").text
         names = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
         answers = [client.get(name) for name in dict.fromkeys(names)]
-        assert len(answers) == 5
+        assert len(answers) == 6
         assert all("immutable" in answer.headers["cache-control"] for answer in answers)
         assert client.get("/static/fairshield.js").headers["cache-control"] == "no-cache"
         assert client.get("/static/../pages.py").status_code == 404
@@ -200,7 +203,7 @@ def test_a_decision_appears_without_reload(eyes: Eyes, server: WebServer) -> Non
     page.evaluate("window.same = true")
     before, points = decided(page), int(page.locator("#plot").get_attribute("data-points"))
     made = server.decide("credit", "beta", proposed=True)
-    expect(page.locator(f'table.decisions tr[data-key="{made["n"]}"]')).to_be_visible()
+    expect(page.locator(f"table.decisions tr#decision-{made['n']}")).to_be_visible()
     assert decided(page) == before + 1
     expect(page.locator("#plot")).to_have_attribute("data-points", str(points + 1))
     assert page.evaluate("window.same")
@@ -209,11 +212,11 @@ def test_a_decision_appears_without_reload(eyes: Eyes, server: WebServer) -> Non
 def test_the_overview_follows_its_streams(eyes: Eyes, server: WebServer) -> None:
     page = eyes.open(server.address)
     wait_live(page)
-    card = page.locator('[data-key="periods"]')
+    card = page.locator("#stream-periods")
     before = number(card.locator("dd").nth(3).inner_text())
     server.decide("periods", "alpha", proposed=False)
     expect(card.locator("dd").nth(3)).to_have_text(str(before + 1))
-    assert page.locator('[data-key="over"]').get_by_text("Finished").is_visible()
+    assert page.locator("#stream-over").get_by_text("Finished").is_visible()
 
 
 def test_a_page_survives_the_death_of_its_server(
@@ -252,7 +255,7 @@ def test_a_page_survives_the_death_of_its_server(
 
 
 def card(page: Any, name: str) -> Any:
-    return page.locator(f'.card[data-key="{name}"]')
+    return page.locator(f".card#stream-{name}")
 
 
 def test_the_overview_compares_ends_of_windows(eyes: Eyes, server: WebServer) -> None:
@@ -425,20 +428,61 @@ def test_focus_and_open_parts_stay_through_updates(eyes: Eyes, server: WebServer
     page = eyes.open(f"{server.address}/streams/credit?show=all")
     wait_live(page)
     page.get_by_text("Latest points as a table").click()
-    last = page.locator("table.decisions tbody tr").first.get_attribute("data-key")
-    link = page.locator(f'table.decisions tr[data-key="{last}"] a')
+    last = page.locator("table.decisions tbody tr").first.get_attribute("id")
+    link = page.locator(f"table.decisions tr#{last} a")
     link.focus()
     made = server.decide("credit", "alpha", proposed=True)
-    expect(page.locator(f'table.decisions tr[data-key="{made["n"]}"]')).to_be_visible()
+    expect(page.locator(f"table.decisions tr#decision-{made['n']}")).to_be_visible()
     expect(link).to_be_focused()
     expect(page.locator("details table")).to_be_visible()
 
 
-def test_a_person_overrides_from_the_page(eyes: Eyes, server: WebServer) -> None:
-    made = server.decide("credit", "beta", proposed=True)
+def test_selected_text_and_scrolling_stay_through_updates(eyes: Eyes, server: WebServer) -> None:
     page = eyes.open(f"{server.address}/streams/credit?show=all")
     wait_live(page)
-    row = page.locator(f'table.decisions tr[data-key="{made["n"]}"]')
+    row = page.locator("table.decisions tbody tr").first
+    page.evaluate("row => getSelection().selectAllChildren(row.cells[2])", row.element_handle())
+    selected = page.evaluate("String(getSelection())")
+    row.evaluate("row => { row.kept = true; row.scrollIntoView(); }")
+    place, known = page.evaluate("scrollY"), f"#{row.get_attribute('id')}"
+    made = server.decide("credit", "alpha", proposed=True)
+    expect(page.locator(f"#decision-{made['n']}")).to_be_visible()
+    assert selected == page.evaluate("String(getSelection())") != ""
+    assert page.evaluate("name => document.querySelector(name).kept", known)
+    # What is in view stays in view: the browser makes up for the row that came above it.
+    assert page.evaluate("scrollY") >= place > 0
+
+
+def test_ids_are_unique_after_a_person_has_decided(eyes: Eyes, server: WebServer) -> None:
+    made = server.decide("credit", "beta", proposed=True)
+    path = f"/v1/streams/credit/decisions/{made['n']}/override"
+    server.post(path, {"accepted": not made["accepted"], "note": ""}, key=f"unique{made['n']}")
+    page = eyes.open(f"{server.address}/streams/credit?show=all")
+    wait_live(page)
+    following = server.decide("credit", "beta", proposed=True)
+    expect(page.locator(f"#decision-{following['n']}")).to_be_visible()
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_what_screen_readers_announce_is_never_replaced(eyes: Eyes, server: WebServer) -> None:
+    page = eyes.open(f"{server.address}/streams/credit")
+    wait_live(page)
+    parts = "[...document.querySelectorAll('[role=status], [data-live]')]"
+    page.evaluate(f"for (const part of {parts}) part.kept = true")
+    before = decided(page)
+    server.decide("credit", "alpha", proposed=True)
+    expect(page.get_by_text("decided so far")).to_contain_text(f"{before + 1}")
+    assert page.evaluate(f"{parts}.every((part) => part.kept)")
+
+
+def test_a_person_overrides_from_the_page(eyes: Eyes, server: WebServer) -> None:
+    made = server.decide("credit", "beta", proposed=True)
+    if not made["remaining"]:  # the last of a window is reported, and stays as it is
+        made = server.decide("credit", "beta", proposed=True)
+    page = eyes.open(f"{server.address}/streams/credit?show=all")
+    wait_live(page)
+    row = page.locator(f"table.decisions tr#decision-{made['n']}")
     row.get_by_role("button", name="Override").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()

@@ -12,10 +12,10 @@ import pytest
 from faults_kit import Load, check_log, prepare, send
 from faulty_disk import Disk, DiskFile
 
-from fairshield.service.engine import Engine
-from fairshield.service.problems import Refusal
-from fairshield.service.shelf import Shelf
+from fairshield.service.engine.engine import Engine
 from fairshield.service.store import Connection, SqliteDatabase
+from fairshield.service.store.policies import LoadedPolicies
+from fairshield.wire.problems import Refusal
 
 
 class Counting(SqliteDatabase):
@@ -50,8 +50,8 @@ async def all_again(engine: Engine, load: Load) -> None:
         await until_ready(engine)
 
 
-async def fill_up(disk: Disk, database: Counting, shelf: Shelf, load: Load) -> None:
-    engine = Engine(database, shelf)
+async def fill_up(disk: Disk, database: Counting, policies: LoadedPolicies, load: Load) -> None:
+    engine = Engine(database, policies)
     await engine.start()
     await prepare(engine)
     for _ in range(5):
@@ -74,12 +74,12 @@ async def fill_up(disk: Disk, database: Counting, shelf: Shelf, load: Load) -> N
 def test_a_full_disk_is_refused_and_survived(disk: Disk, tmp_path: Path) -> None:
     path, load = tmp_path / "shield.db", Load(random.Random(3))
     database = Counting(path, serving=True, vfs=disk.name)
-    asyncio.run(fill_up(disk, database, Shelf(), load))
+    asyncio.run(fill_up(disk, database, LoadedPolicies(), load))
     check_log(str(path), load)
 
 
-async def fail_syncs(disk: Disk, database: Counting, shelf: Shelf, load: Load) -> None:
-    engine = Engine(database, shelf)
+async def fail_syncs(disk: Disk, database: Counting, policies: LoadedPolicies, load: Load) -> None:
+    engine = Engine(database, policies)
     await engine.start()
     await prepare(engine)
     failed: list[DiskFile] = []
@@ -111,5 +111,5 @@ async def fail_syncs(disk: Disk, database: Counting, shelf: Shelf, load: Load) -
 def test_a_failed_sync_is_never_tried_again_on_its_connection(disk: Disk, tmp_path: Path) -> None:
     path, load = tmp_path / "shield.db", Load(random.Random(4))
     database = Counting(path, serving=True, vfs=disk.name)
-    asyncio.run(fail_syncs(disk, database, Shelf(), load))
+    asyncio.run(fail_syncs(disk, database, LoadedPolicies(), load))
     check_log(str(path), load)

@@ -33,17 +33,17 @@ from hypothesis import strategies as st
 from postgres_server import Cluster
 
 import fairshield as fs
-from fairshield.periodic import PeriodicShield
-from fairshield.service.commands import Close, Command
-from fairshield.service.engine import Engine
-from fairshield.service.jobs import Query
-from fairshield.service.live import LiveStream
-from fairshield.service.messages import StreamRequest
-from fairshield.service.problems import Refusal
-from fairshield.service.reports import describe
+from fairshield.periodic import Run
+from fairshield.service.engine.commands import Close, Command
+from fairshield.service.engine.engine import Engine
+from fairshield.service.engine.jobs import StreamLook
+from fairshield.service.log.live import LiveStream
+from fairshield.service.log.reports import describe
 from fairshield.service.store import Connection, Database, StoreError, open_database
 from fairshield.service.store.postgres import PostgresConnection
 from fairshield.service.store.sqlite import SqliteConnection
+from fairshield.wire.messages import StreamRequest
+from fairshield.wire.problems import Refusal
 
 PEOPLE = [("a", True), ("b", False), ("b", True), ("a", False), ("a", True), ("b", True)]
 
@@ -218,7 +218,7 @@ async def test_a_person_may_override_decisions_of_the_window_in_progress(
         assert await refused(engine, "s", overrule(2, not second)) == "not-overridable"
         assert await refused(engine, "s", overrule(length, True)) == "not-found"
         assert await refused(engine, "s", overrule(2, second)) == "not-overridable"
-        assert await engine.query("s", lambda live: live.tally.overridden) == 1
+        assert await engine.query("s", lambda live: live.ledger.overridden) == 1
         await check_log(engine, "s")
         # With its last decision a window is over, and what was said of it stays said.
         last = await ask(engine, "s", one("a", True))
@@ -591,7 +591,7 @@ class Model:
 
     def _begin(self) -> None:
         plain = isinstance(self.policy, fs.Policy)
-        self.shield: Any = fs.Shield(self.policy) if plain else PeriodicShield(self.policy)
+        self.shield: Any = fs.Shield(self.policy) if plain else Run(self.policy)
 
     def ask(self, key: int, asked: list[Any] | bool) -> Any:
         """The decisions, the decision whose outcome it is, or the kind of a refusal."""
@@ -645,7 +645,7 @@ async def compare(engine: Engine, name: str, model: Model, step: tuple[str, int,
 
 
 @pytest.mark.parametrize("policy", ["window", "labelled", "perpetual", "labelled-perpetual"])
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_the_service_decides_as_the_shield_does_whatever_happens_between(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -729,7 +729,7 @@ async def test_a_stream_that_is_busy_shows_what_was_seen_last(
             assert go.wait(20)
 
         slot = engine.slots["perpetual"]
-        engine.apply_elsewhere(slot, Query(None, "perpetual", long), None)
+        engine.apply_elsewhere(slot, StreamLook(None, "perpetual", long), None)
         await asyncio.to_thread(began.wait, 20)
         try:
             found = await engine.survey(["perpetual"], describe, lambda live: live.described)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from live_server import LiveServer, exchange, files, live, raw
 
-from fairshield.service.assets import address, assets
-from fairshield.service.http import SAFE_HEADERS
+from fairshield.service.dashboard.assets import address, assets
+from fairshield.service.web.http import SAFE_HEADERS
 
 __all__ = ["files", "live"]
 

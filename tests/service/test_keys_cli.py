@@ -17,8 +17,8 @@ import fairshield as fs
 from fairshield.cli.app import app
 from fairshield.cli.keys import SCOPES
 from fairshield.client import errors
-from fairshield.service.messages import Scope
 from fairshield.service.store import open_database
+from fairshield.wire.messages import Scope
 
 TOKEN = re.compile(r"fsk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from faults_kit import Asked, Killable, Load, check_log, prepare
 
-from fairshield.service.engine import Engine
-from fairshield.service.shelf import Shelf
+from fairshield.service.engine.engine import Engine
 from fairshield.service.store import open_database
+from fairshield.service.store.policies import LoadedPolicies
+
+pytestmark = pytest.mark.slow
 
 KILLS = 100
 LONGEST = 0.03
@@ -30,7 +32,7 @@ def killable(address: str, tmp_path: Path) -> Iterator[Killable]:
 
 
 async def set_up(address: str) -> None:
-    engine = Engine(open_database(address), Shelf())
+    engine = Engine(open_database(address), LoadedPolicies())
     await engine.start()
     await prepare(engine)
     await engine.stop()

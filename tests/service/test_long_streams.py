@@ -11,6 +11,8 @@ from client_kit import Served, command, served
 import fairshield as fs
 from fairshield.client.synchronous import Stream
 
+pytestmark = pytest.mark.slow
+
 PARITY = fs.DemographicParity("0.1")
 HORIZON, ENDGAME = 1200, 30
 

@@ -13,7 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 from live_server import Answers, LiveServer, exchange, files, live, raw
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["files", "live"]
 

@@ -80,6 +80,7 @@ def test_the_same_answers_to_many_at_once(first: Replayed) -> None:
     assert server.receipts() == before
 
 
+@pytest.mark.slow
 def test_the_same_answers_after_crashes(first: Replayed) -> None:
     server, expected = first
     before = server.receipts()

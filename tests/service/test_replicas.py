@@ -33,8 +33,8 @@ from engines import (
 )
 from postgres_server import Cluster
 
-from fairshield.service.engine import Engine
-from fairshield.service.problems import Refusal
+from fairshield.service.engine.engine import Engine
+from fairshield.wire.problems import Refusal
 
 REPLICA = Path(__file__).with_name("replica.py")
 

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairshield.service.api import ENDPOINTS, LogQuery
-from fairshield.service.entries import BEGINNING, Created, chained
-from fairshield.service.http import parse_json, parse_query
-from fairshield.service.loading import create_stream
-from fairshield.service.messages import (
+from fairshield.service.api.endpoints import ENDPOINTS
+from fairshield.service.api.log import LogQuery
+from fairshield.service.history.loading import create_stream
+from fairshield.service.log.entries import BEGINNING, Created, chained
+from fairshield.service.web.http import parse_json, parse_query
+from fairshield.wire.messages import (
     BatchRequest,
     DecisionRequest,
     OutcomeRequest,
     OverrideRequest,
     StreamRequest,
 )
-from fairshield.service.problems import Refusal
+from fairshield.wire.problems import Refusal
 
 DIGEST = "0" * 64
 BODIES = [DecisionRequest, BatchRequest, OutcomeRequest, OverrideRequest, StreamRequest]

@@ -19,26 +19,26 @@ import pytest
 from click.testing import CliRunner, Result
 from faults_kit import Load, audited, policies, prepare, send
 
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.app import app
-from fairshield.errors import InvalidValueError
-from fairshield.service import audit
-from fairshield.service.commands import Decide, DecideBatch, Observe, Overrule
-from fairshield.service.engine import Engine
-from fairshield.service.entries import BEGINNING, entry_of
-from fairshield.service.live import LiveStream
-from fairshield.service.messages import (
+from fairshield.service.engine.commands import Decide, DecideBatch, Observe, Overrule
+from fairshield.service.engine.engine import Engine
+from fairshield.service.history import audit
+from fairshield.service.log.entries import BEGINNING, entry_of
+from fairshield.service.log.live import LiveStream
+from fairshield.service.store import SqliteDatabase
+from fairshield.service.store.policies import LoadedPolicies
+from fairshield.wire.messages import (
     BatchItem,
     DecisionRequest,
     OutcomeRequest,
     OverrideRequest,
     StreamRequest,
 )
-from fairshield.service.shelf import Shelf
-from fairshield.service.store import SqliteDatabase
 
 
 async def fill(path: Path) -> None:
-    engine = Engine(SqliteDatabase(path), Shelf())
+    engine = Engine(SqliteDatabase(path), LoadedPolicies())
     await engine.start()
     await prepare(engine)
     load = Load(random.Random(1))
@@ -112,7 +112,7 @@ def test_outcomes_that_were_filled_in_are_doubted(tmp_path: Path, filled_in: boo
     """Nobody rejected is ever said to have had outcome 1."""
 
     async def observed(path: Path) -> None:
-        engine, rng = Engine(SqliteDatabase(path), Shelf()), random.Random(3)
+        engine, rng = Engine(SqliteDatabase(path), LoadedPolicies()), random.Random(3)
         await engine.start()
         await prepare(engine, ["hiring"])
         for n in range(1, 301):
@@ -354,7 +354,7 @@ def test_fairness_is_counted_without_the_shield(
 
 
 async def follow_proposals(path: Path) -> None:
-    engine = Engine(SqliteDatabase(path), Shelf())
+    engine = Engine(SqliteDatabase(path), LoadedPolicies())
     await engine.start()
     await prepare(engine, ["loans"])
     for i in range(10):
@@ -364,20 +364,20 @@ async def follow_proposals(path: Path) -> None:
 
 def test_a_stream_is_audited_beside_other_work_until_told_to_stop(filled: Path) -> None:
     database = SqliteDatabase(filled, read_only=True)
-    connection, shelf, stop = database.connect(), Shelf(), threading.Event()
-    whole = audit.audit_stream(connection, shelf, "credit", stop)
+    connection, policies, stop = database.connect(), LoadedPolicies(), threading.Event()
+    whole = audit.audit_stream(connection, policies, "credit", stop)
     assert whole.finished
     assert whole == audited(str(filled), ["credit"]).streams[0]
     stop.set()
-    part = audit.audit_stream(connection, shelf, "credit", stop)
+    part = audit.audit_stream(connection, policies, "credit", stop)
     assert (part.finished, part.entries, part.holds) == (False, 0, True)
     with pytest.raises(InvalidValueError, match="no stream 'none'"):
-        audit.audit_stream(connection, shelf, "none", stop)
+        audit.audit_stream(connection, policies, "none", stop)
     connection.close()
 
 
 async def audit_while_serving(path: Path) -> list[tuple[str, ...]]:
-    engine = Engine(SqliteDatabase(path, serving=True), Shelf())
+    engine = Engine(SqliteDatabase(path, serving=True), LoadedPolicies())
     await engine.start()
     await prepare(engine)
     await engine.create(StreamRequest("people", policies()["window"][0], human=True))

@@ -14,8 +14,10 @@ import pytest
 from browser_kit import PATIENCE, WebServer, make_policies, populate, serving
 from live_server import wait_for
 
-from fairshield.errors import InvalidValueError
-from fairshield.service.demo import SCENARIOS, Scenario, check_own
+from fairshield.base.errors import InvalidValueError
+from fairshield.service.server.demo import SCENARIOS, DemoStream, check_own
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +55,11 @@ def test_three_streams_end_fair_where_their_twins_do_not(server: WebServer) -> N
 
 
 def test_decisions_keep_coming(server: WebServer) -> None:
-    before = {name: s["state"]["decisions"] for name, s in streams(server).items()}
-    assert before
+    def fed() -> dict[str, int] | None:
+        found = {name: s["state"]["decisions"] for name, s in streams(server).items()}
+        return found if len(found) == 3 else None
+
+    before = wait_for(fed, "there are no streams", seconds=2 * PATIENCE)
     wait_for(
         lambda: all(s["state"]["decisions"] > before[n] + 3 for n, s in streams(server).items()),
         "nothing is decided any more",
@@ -98,7 +103,7 @@ def test_a_database_that_is_new_or_its_own_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_a_seed_says_who_comes(scenario: Scenario) -> None:
+def test_a_seed_says_who_comes(scenario: DemoStream) -> None:
     def some() -> list[Any]:
         return list(itertools.islice(scenario.people(np.random.default_rng(7)), 50))
 

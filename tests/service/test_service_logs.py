@@ -14,14 +14,16 @@ import pytest
 from live_server import LiveServer, PolicyFile, exchange, files, populate, program, raw, serving
 from test_access import add_key
 
-from fairshield.service.logs import JsonFormatter, PlainFormatter, placed
+from fairshield.service.server.logs import JsonFormatter, PlainFormatter, placed
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["files"]
 
 _GROUPS = ("alpha", "beta", "omega")
 _FAILING = """
-from fairshield.service.live import LiveStream
-from fairshield.service import views
+from fairshield.service.log.live import LiveStream
+from fairshield.service.history import views
 
 def broken(self, items, by):
     raise KeyError(items[0].group)

@@ -23,6 +23,8 @@ from live_server import (
     wait_for,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["files"]
 
 _MOST = 80

@@ -14,12 +14,12 @@ from engines import Artifacts, ask, check_log, one, opened, overrule, refused, r
 from live_server import serving, settled
 
 import fairshield as fs
-from fairshield.service.commands import Close
-from fairshield.service.messages import StreamRequest
-from fairshield.service.policies import check_groups
-from fairshield.service.reports import report_of, state_of
+from fairshield.service.engine.commands import Close
+from fairshield.service.log.reports import report_of, state_of
+from fairshield.service.policies.jobs import check_groups
 from fairshield.service.store import Connection
 from fairshield.service.store.sqlite import SqliteDatabase
+from fairshield.wire.messages import StreamRequest
 
 ONE_SIDED = {
     "property": "disparate-impact", "bound": "0.5", "two_sided": False, "horizon": 8,

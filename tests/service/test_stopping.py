@@ -22,6 +22,8 @@ from live_server import (
     wait_for,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["files"]
 
 _CLIENTS = 8

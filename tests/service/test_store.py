@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from postgres_server import Cluster
 
-from fairshield.errors import MissingExtraError
-from fairshield.service.entries import Row
-from fairshield.service.snapshots import MonitorRow, WindowRow
+from fairshield.base.errors import MissingExtraError
+from fairshield.service.log.entries import EntryRow
+from fairshield.service.log.snapshots import MonitorRow, WindowRow
 from fairshield.service.store import (
     Connection,
     Database,
@@ -37,9 +37,11 @@ def store(database: Database) -> Iterator[Connection]:
     connection.close()
 
 
-def row(stream: int, seq: int, n: int | None = None, key: str | None = None, **more: object) -> Row:
+def row(
+    stream: int, seq: int, n: int | None = None, key: str | None = None, **more: object
+) -> EntryRow:
     given = {"overruled": False, "line": b'{"seq":%d}' % seq, "hash": bytes([seq]) * 32, **more}
-    return Row(stream=stream, seq=seq, n=n, key=key, **given)  # type: ignore[arg-type]
+    return EntryRow(stream=stream, seq=seq, n=n, key=key, **given)  # type: ignore[arg-type]
 
 
 def window(stream: int, number: int, **more: object) -> WindowRow:
@@ -51,7 +53,7 @@ def window(stream: int, number: int, **more: object) -> WindowRow:
     return WindowRow(stream=stream, window=number, **given)  # type: ignore[arg-type]
 
 
-def added(store: Connection, *rows: Row) -> None:
+def added(store: Connection, *rows: EntryRow) -> None:
     store.begin()
     store.append(rows)
     store.commit()

@@ -18,6 +18,8 @@ from client_kit import Served, command, plain_policy, served
 import fairshield as fs
 from fairshield.cli.tail import sentence
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:

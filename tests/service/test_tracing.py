@@ -17,9 +17,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from fairshield.service.app import create_app
+from fairshield.service.server.app import create_app
+from fairshield.service.server.tracing import Tracing
 from fairshield.service.store import open_database
-from fairshield.service.tracing import Tracing
 
 __all__ = ["files"]
 
@@ -120,7 +120,7 @@ def test_a_refusal_is_told_by_its_kind_and_nobody_is_named(traced: Traced) -> No
 
 def test_nothing_of_it_is_loaded_unless_it_is_wanted() -> None:
     code = (
-        "import sys, fairshield.service.server; "
+        "import sys, fairshield.service.server.server; "
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
@@ -129,8 +129,8 @@ def test_nothing_of_it_is_loaded_unless_it_is_wanted() -> None:
 def test_a_missing_package_is_told_with_its_remedy() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from fairshield.errors import MissingExtraError\n"
-        "try:\n    import fairshield.service.tracing\n"
+        "from fairshield.base.errors import MissingExtraError\n"
+        "try:\n    import fairshield.service.server.tracing\n"
         "except MissingExtraError as error:\n    print(error)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

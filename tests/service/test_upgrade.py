@@ -13,11 +13,11 @@ import pytest
 from engines import Artifacts, ask, many, opened, stream
 from faults_kit import Load, audited, check_log, prepare, send
 
-from fairshield.service.engine import Engine
-from fairshield.service.shelf import Shelf
-from fairshield.service.snapshots import WindowRow
+from fairshield.service.engine.engine import Engine
+from fairshield.service.log.snapshots import WindowRow
 from fairshield.service.store import SqliteDatabase, StoreError
 from fairshield.service.store.base import Migration
+from fairshield.service.store.policies import LoadedPolicies
 
 NEW = ("verdict", "measured_bias", "measured_bias_unshielded")
 NEW_IN_TALLIES = ("whole", "window_verdict", "window_unshielded")
@@ -52,7 +52,7 @@ def version(path: Path) -> int:
 
 
 async def serve(database: SqliteDatabase, load: Load, rounds: int) -> None:
-    engine = Engine(database, Shelf())
+    engine = Engine(database, LoadedPolicies())
     await engine.start()
     await prepare(engine)
     assert await send(engine, load, load.again()) == []

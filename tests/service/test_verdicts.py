@@ -11,15 +11,17 @@ import pytest
 from click.testing import CliRunner
 from engines import Artifacts, ask, check_log, log, many, one, opened, overrule, stream
 from faults_kit import audited
+from in_process import application, post
 
 import fairshield as fs
-from fairshield.artifact import digest_of
 from fairshield.cli.app import app
-from fairshield.service.commands import Close
-from fairshield.service.engine import Engine
-from fairshield.service.entries import Created
-from fairshield.service.live import LiveStream
-from fairshield.service.reports import describe, report_of
+from fairshield.policy.artifact import digest_of
+from fairshield.records import decisions_of, read_records
+from fairshield.service.engine.commands import Close
+from fairshield.service.engine.engine import Engine
+from fairshield.service.log.entries import Created
+from fairshield.service.log.live import LiveStream
+from fairshield.service.log.reports import describe, report_of
 from fairshield.service.store import SqliteDatabase
 
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -89,28 +91,118 @@ def test_a_window_that_failed_at_a_checkpoint_is_unfair_everywhere(
     assert (found.windows, found.fair) == (1, 0)
 
 
-async def settle_a_checkpoint(path: Path, made: Artifacts) -> tuple[Any, Any]:
-    """What a person changes after a checkpoint has passed does not change how it stood."""
+async def review_a_window(path: Path, made: Artifacts, overruled: tuple[int, ...]) -> Any:
+    """A person overrides decisions before a checkpoint that has passed, one after the other."""
     async with opened(str(path), made, stream(made, "checkpoint", human=True)) as engine:
-        for person in ("a", True), ("a", True), ("b", True), ("b", True), ("a", True):
+        for person in ("a", True), ("a", True), ("b", True), ("b", True):
             await ask(engine, "checkpoint", one(*person))
-        for n in (3, 4):
+        for n in overruled[:2]:
+            await ask(engine, "checkpoint", overrule(n, False))
+        await ask(engine, "checkpoint", one("a", True))
+        for n in overruled[2:]:
             await ask(engine, "checkpoint", overrule(n, False))
         for group in "bbb":
             await ask(engine, "checkpoint", one(group, True))
         await check_log(engine, "checkpoint")
+        lines = [json.dumps(entry) + "\n" for entry in await log(engine, "checkpoint")]
+        path.with_suffix(".jsonl").write_text("".join(lines))
         return await engine.query("checkpoint", describe), await engine.read(lambda c: c.windows(1))
 
 
-def test_a_checkpoint_is_judged_when_the_next_decision_comes(
-    tmp_path: Path, made: Artifacts
+@pytest.mark.parametrize("overruled", [(1, 3, 4), (3, 4, 1, 2), (3, 1, 4, 2), (1, 3)])
+def test_a_window_is_judged_by_the_decisions_as_they_stand_at_its_end(
+    tmp_path: Path, made: Artifacts, overruled: tuple[int, ...]
 ) -> None:
-    seen, ends = asyncio.run(settle_a_checkpoint(tmp_path / "s.db", made))
-    found = audited(str(tmp_path / "s.db")).streams[0]
-    end = PARITY.verdict(fs.Counts({g.group: (g.seen, g.accepted) for g in seen.state.groups}))
-    assert [row.verdict for row in ends] == [end]
-    assert not any("after 4 decisions" in text for text in found.findings)
+    path = tmp_path / "s.db"
+    seen, ends = asyncio.run(review_a_window(path, made, overruled))
+    found = audited(str(path)).streams[0]
+    with path.with_suffix(".jsonl").open() as file:
+        records = list(decisions_of(read_records(file, "jsonl")))
+    policy = made.policies["checkpoint"]
+    report = fs.audit(PARITY, records, groups=("a", "b"), horizon=8, checkpoints=policy.checkpoints)
+    assert [row.verdict for row in ends] == [report.verdict]
+    assert (seen.status == "violated") == (report.verdict == "unfair")
+    assert (found.windows, found.unfair) == (1, report.unfair)
+    told = {violation.position for violation in report.violations}
+    assert told == {
+        decided for decided in (4, 8)
+        for text in found.findings if f"after {decided} decisions of window 0" in text
+    }  # fmt: skip
     assert not any("as replayed" in text for text in found.findings)
+
+
+async def reviewed_over_http(
+    path: Path, made: Artifacts, overruled: tuple[int, ...]
+) -> dict[str, str]:
+    """What the service says, and answers, of a window in which a person overrides decisions."""
+    base = "/v1/streams/checkpoint"
+    wanted = stream(made, "checkpoint", human=True)
+    async with application(path, made, wanted) as (client, _):
+        for i, group in enumerate("aabbbbba"):
+            person = {"group": group, "proposed": i < 7}
+            await post(client, f"{base}/decisions", person, f"d{i}")
+            for n in overruled if i == 4 else ():
+                await post(client, f"{base}/decisions/{n}/override", {"accepted": False}, f"o{n}")
+    async with application(path, made) as (client, service):  # which audits its logs as it begins
+        while "checkpoint" not in service.findings:
+            await asyncio.sleep(0.01)
+        addresses = {
+            "stream": base, "state": f"{base}/state", "windows": f"{base}/windows",
+            "jsonl": f"{base}/log.jsonl", "csv": f"{base}/log.csv", "metrics": "/metrics",
+            "overview": "/", "page": "/streams/checkpoint",
+        }  # fmt: skip
+        answers = {name: await client.get(address) for name, address in addresses.items()}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    return {name: answer.text for name, answer in answers.items()}
+
+
+def audit_of(*arguments: str) -> str:
+    """The verdict of an audit on the command line.
+
+    It ends with status 1 also where decisions are a person's, and not the policy's.
+    """
+    result = CliRunner().invoke(app, ["audit", "--json", *arguments])
+    verdict: str = json.loads(result.output)["verdict"]
+    assert result.exit_code in ((1,) if verdict == "unfair" else (0, 1))
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("overruled", "verdict"), [((3, 4), "unfair"), ((1, 3), "fair"), ((), "fair")]
+)
+def test_api_dashboard_metrics_and_audits_say_the_same_after_an_override(
+    tmp_path: Path, made: Artifacts, overruled: tuple[int, ...], verdict: str
+) -> None:
+    """A person changes a checkpoint that has passed; the end of the window is fair in any case."""
+    path, policy = tmp_path / "s.db", str(made.folder / "checkpoint.shield")
+    told = asyncio.run(reviewed_over_http(path, made, overruled))
+    unfair = int(verdict == "unfair")
+
+    (end,) = json.loads(told["windows"])["windows"]
+    assert end["bias"] <= 0.25
+    assert (end["verdict"], end["fair"]) == (verdict, not unfair)
+    assert (json.loads(told["stream"])["status"] == "violated") == bool(unfair)
+    state = json.loads(told["state"])
+    assert (state["windows_fair"], state["windows_unfair"]) == (1 - unfair, unfair)
+
+    lines = told["metrics"].splitlines()
+    for name, number in (
+        ("windows_fair_total", 1 - unfair),
+        ("windows_unfair_total", unfair),
+        ("audit_findings", unfair),
+    ):
+        assert f'fairshield_{name}{{stream="checkpoint"}} {number:.1f}' in lines
+
+    for page in ("overview", "page"):
+        light = told[page].partition('class="light ')[2]
+        assert light.startswith("violated") == bool(unfair)
+    assert ("at a checkpoint" in told["page"]) == bool(unfair)
+
+    assert audit_of("--db", str(path)) == verdict
+    for kind in ("jsonl", "csv"):
+        file = tmp_path / f"log.{kind}"
+        file.write_text(told[kind])
+        assert audit_of(str(file), "--policy", policy) == verdict
 
 
 async def close_at_a_checkpoint(path: Path, made: Artifacts, overruled: tuple[int, ...]) -> Any:

@@ -9,17 +9,18 @@ from typing import Any
 
 import apsw
 import pytest
+from effort import examples
 from engines import Artifacts, ask, check_log, many, one, opened, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.service import watching
-from fairshield.service.entries import Created, Decided, Observed
-from fairshield.service.messages import Alarm
-from fairshield.service.reports import describe
-from fairshield.service.snapshots import MonitorRow
-from fairshield.service.watching import Watcher
+from fairshield.service.log import watching
+from fairshield.service.log.entries import Created, Decided, Observed
+from fairshield.service.log.reports import describe
+from fairshield.service.log.snapshots import MonitorRow
+from fairshield.service.log.watching import Watcher
+from fairshield.wire.messages import AlarmMessage
 
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SCHEDULE = fs.InputSchedule([(INPUTS, 5), (INPUTS, 5)])
@@ -54,7 +55,7 @@ def entries(name: str) -> Iterator[Decided | Observed]:
             yield Observed(stream="s", seq=seq, at=at, n=n, outcome=rng.random() < 0.7)
 
 
-def told(watcher: Watcher, log: list[Any]) -> tuple[Alarm, ...]:
+def told(watcher: Watcher, log: list[Any]) -> tuple[AlarmMessage, ...]:
     for entry in log:
         watcher.add(entry, entry.seq.to_bytes(32, "big"))
     return watcher.alarms
@@ -82,7 +83,7 @@ def test_alarms_are_those_of_a_monitor_that_sees_one_at_a_time(name: str) -> Non
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(looks=st.sets(st.integers(1, 2 * PEOPLE), max_size=6))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_alarms_do_not_depend_on_when_somebody_looks(name: str, looks: set[int]) -> None:
     log, watcher = list(entries(name)), Watcher(1, POLICIES[name])
     for entry in log:
@@ -171,7 +172,7 @@ async def test_a_stream_is_loaded_wherever_its_monitor_was_stored(
     every: int,
 ) -> None:
     # Windows are shorter than that and longer: the monitor is behind their last end, and beyond.
-    monkeypatch.setattr("fairshield.service.watching._EVERY", every)
+    monkeypatch.setattr("fairshield.service.log.watching._EVERY", every)
     rng = random.Random(7)
     people = [(rng.choice("ab"), rng.random() < 0.5) for _ in range(60)]
     async with opened(address, artifacts, stream(artifacts, policy)) as engine:

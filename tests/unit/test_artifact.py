@@ -19,8 +19,8 @@ import pytest
 from strategies import Branching, NotThatMany, Quota, positions
 
 import fairshield as fs
-from fairshield.artifact import digest_of
-from fairshield.spec import Property
+from fairshield.policy.artifact import digest_of
+from fairshield.spec import KINDS, Property
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def test_a_loaded_policy_is_the_one_saved_bit_for_bit(
     assert np.array_equal(loaded.ranks, policy.ranks)
     assert loaded.nbytes == policy.nbytes
     for s in positions(policy.horizon, policy.labelled):
-        assert loaded.reader.feasible(*s.where) == policy.reader.feasible(*s.where)
+        assert loaded.decisions.feasible(*s.where) == policy.decisions.feasible(*s.where)
         for group in (0, 1):
-            assert loaded.reader.code(*s.where, group) == policy.reader.code(*s.where, group)
+            assert loaded.decisions.code(*s.where, group) == policy.decisions.code(*s.where, group)
     assert loaded.save(path.with_suffix(".again")) == digest_of(path)
     assert path.read_bytes() == path.with_suffix(".again").read_bytes()
 
@@ -82,7 +82,7 @@ def test_group_names_of_every_kind_survive(path: Path) -> None:
 
 def test_tables_stay_on_disk_until_used(path: Path, plain_policy: fs.Policy) -> None:
     plain_policy.save(path)
-    cuts = fs.Policy.load(path).rows.cuts
+    cuts = fs.Policy.load(path).decisions.rows.cuts
     base: Any = cuts
     while base.base is not None and not isinstance(base, np.memmap):
         base = base.base
@@ -119,7 +119,7 @@ def test_loading_and_deciding_need_no_compiler(path: Path, plain_policy: fs.Poli
 def test_a_property_of_ones_own_must_be_known_to_load_its_policy(
     path: Path, even: fs.InputModel
 ) -> None:
-    before = dict(Property._registry)
+    before = dict(KINDS)
     try:
 
         @dataclass(frozen=True)
@@ -131,15 +131,15 @@ def test_a_property_of_ones_own_must_be_known_to_load_its_policy(
 
         fs.synthesize(AtMost(2), even, horizon=4).save(path)
         assert fs.Policy.load(path).prop == AtMost(2)
-        del Property._registry["tests-at-most"]
+        del KINDS["tests-at-most"]
         with pytest.raises(fs.ArtifactError) as caught:
             fs.Policy.load(path)
         assert "unknown property 'tests-at-most'" in str(caught.value)
         assert "imported before a policy for it is loaded" in str(caught.value)
         assert str(path) in str(caught.value)
     finally:
-        Property._registry.clear()
-        Property._registry.update(before)
+        KINDS.clear()
+        KINDS.update(before)
 
 
 # Saving is atomic ---------------------------------------------------------------------------

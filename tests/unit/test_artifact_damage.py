@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fairshield as fs
-from fairshield.artifact import FORMAT_VERSION, MAGIC
+from fairshield.policy.artifact import FORMAT_VERSION, MAGIC
 
 PREFIX = 48
 

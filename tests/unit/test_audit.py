@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Request, Spec, labelled_properties, properties, requests, specs, starts
+from strategies import (
+    Request,
+    Spec,
+    labelled_properties,
+    properties,
+    requests,
+    specs,
+    starts,
+    with_spec,
+)
 
 import fairshield as fs
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
     PeriodicPolicy,
-    PeriodicShield,
     Perpetual,
+    Run,
     StaticFair,
 )
 from fairshield.records import Record, read_records
@@ -106,7 +115,7 @@ def test_violations_are_those_of_a_recount(
             counts = recount(prop, start, window[:n])
             if (n in points or n == length) and not prop.holds(counts):
                 expected.append((first // length, first + n, n, counts))
-    assert [(v.window, v.line, v.decided, v.counts) for v in report.violations] == expected
+    assert [(v.window, v.line, v.position, v.counts) for v in report.violations] == expected
     assert report.holds == (not expected)
     assert bool(report) == (report.verdict == "fair" and report.doubt is None)
 
@@ -125,7 +134,7 @@ def test_interventions_add_up(log: list[Any], horizon: int) -> None:
     report = fs.audit(PARITY, records_of(log), groups=("a", "b"), horizon=horizon)
     overruled = [(i % horizon, line) for i, line in enumerate(log) if line["overruled"]]
     assert report.overruled == len(overruled)
-    assert report.cost_paid == pytest.approx(sum(line["cost"] for _, line in overruled))
+    assert report.paid == pytest.approx(sum(line["cost"] for _, line in overruled))
     for group, n in report.overruled_by_group.items():
         assert n == sum(line["group"] == group for _, line in overruled)
     for i, n in enumerate(report.overruled_by_position):
@@ -161,7 +170,7 @@ def test_the_last_outcome_may_be_pending(spec: Spec, stream: list[Request]) -> N
     assert report.decisions == len(log)
     last = report.windows[-1]
     assert not last.complete
-    in_window = log[len(log) - last.decided : -1]
+    in_window = log[len(log) - last.decisions : -1]
     assert last.counts == recount(policy.prop, policy.start, in_window)
 
 
@@ -256,7 +265,7 @@ def test_a_log_without_proposals_overrules_nobody() -> None:
 def test_a_log_may_say_only_that_a_decision_was_overruled() -> None:
     log = [Record(1, {"group": "a", "accepted": 1, "overruled": 1, "cost": 2.5})]
     report = fs.audit(PARITY, log, groups=("a", "b"))
-    assert (report.overruled, report.cost_paid) == (1, 2.5)
+    assert (report.overruled, report.paid) == (1, 2.5)
 
 
 # Faults -------------------------------------------------------------------------------------
@@ -357,10 +366,10 @@ def test_windows_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
 
 def test_checkpoints_of_the_policy_are_checked(even: fs.InputModel) -> None:
     planned = fs.synthesize(fs.DemographicParity(1), even, horizon=4)
-    policy = replace(planned, prop=PARITY, checkpoints=(2,))
+    policy = with_spec(planned, prop=PARITY, checkpoints=(2,))
     log = [{"group": g, "proposed": g == "a", "accepted": g == "a"} for g in "ab"]
     report = fs.audit(PARITY, records_of(log), policy=policy)
-    assert [v.decided for v in report.violations] == [2]
+    assert [v.position for v in report.violations] == [2]
 
 
 def test_auditing_needs_no_compiler() -> None:
@@ -391,7 +400,7 @@ PERIODIC = [
 
 def periodic_log(policy: PeriodicPolicy, stream: list[Request]) -> list[dict[str, Any]]:
     """Decisions of a run."""
-    lines, shield = [], PeriodicShield(policy)
+    lines, shield = [], Run(policy)
     for request in stream:
         decision = shield.decide(request.group, proposed=request.proposed, cost=request.cost)
         if policy.labelled:
@@ -412,19 +421,19 @@ def test_counters_go_on_from_period_to_period(
         for i, (n, counts) in enumerate(zip(ends, totals, strict=True))
         if not prop.holds(counts)
     ]
-    assert [(v.window, v.line, v.decided, v.counts) for v in report.violations] == unfair
+    assert [(v.window, v.line, v.position, v.counts) for v in report.violations] == unfair
     complete = [window for window in report.windows if window.complete]
     assert [window.counts for window in complete] == totals
     assert len(report.windows) - len(complete) == bool(len(log) % period)
     assert len(report.overruled_by_position) == min(len(log), period)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.sampled_from(PERIODIC), st.lists(requests, max_size=12))
 def test_the_log_of_a_periodic_shield_is_derived_again(
     policy: PeriodicPolicy, stream: list[Request]
 ) -> None:
-    shield = PeriodicShield(policy)
+    shield = Run(policy)
     report = fs.audit(policy.prop, records_of(periodic_log(policy, stream)), shield=shield)
     assert report.difference is None
     assert report.decisions == len(stream) == shield.decided
@@ -434,7 +443,7 @@ def test_the_log_of_a_periodic_shield_is_derived_again(
         assert report.holds
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.sampled_from(PERIODIC), st.lists(requests, min_size=1, max_size=12), st.data())
 def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
     policy: PeriodicPolicy, stream: list[Request], data: st.DataObject
@@ -443,7 +452,7 @@ def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
     at = data.draw(st.integers(0, len(log) - 1))
     ours = log[at]["accepted"]
     log[at] |= {"accepted": not ours, "overruled": log[at]["proposed"] == ours}
-    found = fs.audit(policy.prop, records_of(log), shield=PeriodicShield(policy)).difference
+    found = fs.audit(policy.prop, records_of(log), shield=Run(policy)).difference
     assert found is not None
     assert (found.line, found.accepted, found.expected) == (at + 1, not ours, ours)
 
@@ -451,7 +460,7 @@ def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
 def test_another_property_may_be_asked_of_a_periodic_log() -> None:
     policy = PERIODIC[3]
     log = periodic_log(policy, [Request(g, True, 1.0, True) for g in "abab" * 3])
-    report = fs.audit(fs.BoundedRates("0.4", "0.6"), records_of(log), shield=PeriodicShield(policy))
+    report = fs.audit(fs.BoundedRates("0.4", "0.6"), records_of(log), shield=Run(policy))
     assert not report.holds
     assert report.difference is None
 
@@ -484,11 +493,11 @@ def test_what_contradicts_the_periodic_shield_is_refused(
     options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(fs.InvalidValueError, match=sentence):
-        fs.audit(PARITY, [], shield=PeriodicShield(PERIODIC[0]), **options)
+        fs.audit(PARITY, [], shield=Run(PERIODIC[0]), **options)
 
 
 def test_a_log_that_outlives_the_plan_names_its_line() -> None:
     policy = ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 2, periods=1)
     log = periodic_log(policy, [Request("a", True, 1.0, True)] * 2)
     with pytest.raises(fs.InvalidValueError, match="line 3: this run is over after its last"):
-        fs.audit(policy.prop, records_of([*log, log[0]]), shield=PeriodicShield(policy))
+        fs.audit(policy.prop, records_of([*log, log[0]]), shield=Run(policy))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import starts
 
 import fairshield as fs
-from fairshield.counts import group_name
+from fairshield.base.counts import group_name
 
 
 def test_counts_read_like_a_mapping() -> None:

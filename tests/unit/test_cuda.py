@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fairshield as fs
-from fairshield.errors import MissingExtraError
-from fairshield.layout import layer_rows, layout_of
-from fairshield.synthesis import cuda
+from fairshield.base.errors import MissingExtraError
+from fairshield.policy.layout import layer_rows, layout_of
+from fairshield.synthesis.cuda import solver as cuda
 
 DP = fs.DemographicParity("0.1")
 

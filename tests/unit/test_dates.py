@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.dates import Calendar
 from fairshield.records import Record
+from fairshield.records.dates import Calendar
 
 PARITY = fs.DemographicParity("0.25")
 days = st.dates(date(1990, 1, 1), date(2060, 12, 31))

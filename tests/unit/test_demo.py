@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.artifact import digest_of
-from fairshield.counts import GroupCount
-from fairshield.demo import NUMBERS, PICTURE, DemoReport, run_demo
-from fairshield.errors import MissingExtraError
-from fairshield.plots import Comparison, Side, plot_running_bias, signed_gap
-from fairshield.simulate import Simulation, simulate
+from fairshield.analysis.simulate import Simulation, simulate
+from fairshield.base.counts import GroupCount
+from fairshield.base.errors import MissingExtraError
+from fairshield.cli.tools.demo import NUMBERS, PICTURE, DemoReport, run_demo
+from fairshield.policy.artifact import digest_of
+from fairshield.reports.plots import Comparison, DrawnWindows, plot_running_bias, signed_gap
 
 WINDOWS = 300
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -101,6 +101,7 @@ def test_progress_only_rises_and_ends_at_one(calls: list[tuple[str, float]]) -> 
     assert shares[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(tmp_path: Path) -> None:
     def numbers(seed: int) -> list[dict[str, Any]]:
         scenarios = run_demo(tmp_path, windows=20, seed=seed).scenarios
@@ -115,7 +116,7 @@ COMPILED = """
 import sys
 from pathlib import Path
 import numpy as np
-from fairshield import demo
+from fairshield.cli.tools import demo
 
 def variants():
     kernels = [
@@ -247,7 +248,7 @@ def test_an_accepted_count_differs_from_the_unshielded_one_where_somebody_was_ov
 def test_every_property_can_be_drawn(prop: fs.Property, tmp_path: Path) -> None:
     policy, sim = simulated(prop)
     before, after = (
-        Side(prop=prop, counters=c, unfair=0, windows=9)
+        DrawnWindows(prop=prop, counters=c, unfair=0, windows=9)
         for c in (sim.counters_unshielded, sim.counters)
     )
     row = Comparison(

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from packaging.specifiers import SpecifierSet
 
-from fairshield import doctor
 from fairshield.cli import doctor as doctor_command
 from fairshield.cli.app import app
+from fairshield.cli.tools import doctor, packages
 
 
 def only(**broken: Exception) -> Any:
@@ -32,7 +33,7 @@ def only(**broken: Exception) -> Any:
 
 def test_what_is_not_installed_is_missing_and_no_fault() -> None:
     error = ModuleNotFoundError("No module named 'no_such'", name="no_such")
-    found = doctor.examine("no-such>=1", only(no_such=error))
+    found = packages.examine("no-such>=1", only(no_such=error))
     assert (found.state, found.needs) == ("missing", ">=1")
 
 
@@ -46,29 +47,29 @@ def test_what_is_not_installed_is_missing_and_no_fault() -> None:
     ],
 )
 def test_what_is_installed_and_cannot_be_imported_is_broken(error: Exception) -> None:
-    found = doctor.examine("click>=8", only(click=error))
+    found = packages.examine("click>=8", only(click=error))
     assert found.state == "broken"
     assert str(error) in found.detail
 
 
 def test_a_distribution_without_its_module_is_broken() -> None:
     error = ModuleNotFoundError("No module named 'click'", name="click")
-    assert doctor.examine("click>=8", only(click=error)).state == "broken"
+    assert packages.examine("click>=8", only(click=error)).state == "broken"
 
 
 def test_a_version_too_old_is_a_fault() -> None:
-    found = doctor.examine("click>=999", only())
+    found = packages.examine("click>=999", only())
     assert found.state == "old"
     assert ">=999 is needed" in found.detail
 
 
 def test_every_extra_is_listed_with_the_command_that_completes_it() -> None:
-    core, extras = doctor.requirements()
+    core, extras = packages.requirements()
     assert any(text.startswith("numpy") for text in core)
     assert {"cli", "plot", "service", "cuda", "experiments"} <= set(extras)
     error = ModuleNotFoundError("No module named 'narwhals'", name="no_such")
-    package = doctor.Package(name="no_such", needs="", state="missing", detail=str(error))
-    extra = doctor.Extra(name="frames", packages=(package,))
+    package = packages.Package(name="no_such", needs="", state="missing", detail=str(error))
+    extra = packages.Extra(name="frames", packages=(package,))
     assert (extra.missing, extra.remedy) == (("no_such",), "pip install 'fairshield[frames]'")
     # Extras that are made of others have what those have.
     assert set(extras["service"]) <= set(extras["postgres"])
@@ -77,7 +78,7 @@ def test_every_extra_is_listed_with_the_command_that_completes_it() -> None:
 def test_requirements_of_other_machines_are_left_out() -> None:
     texts = ["a; sys_platform == 'no-such'", "b; sys_platform != 'no-such'"]
     texts.append("c; sys_platform == 'no-such' and extra == 'x'")
-    assert doctor.split(texts) == (["b"], {"x": []})
+    assert packages.split(texts, ["x"]) == (["b"], {"x": []})
 
 
 @pytest.fixture
@@ -168,3 +169,20 @@ def test_data_sets_are_looked_for_where_the_variable_says(
     error = ModuleNotFoundError("No module named 'pandas'", name="pandas")
     without = doctor.checkup(only(**{"fairshield_experiments.data.sources": error})).data
     assert "fairshield[experiments]" in without.detail
+
+
+@pytest.mark.parametrize(
+    ("version", "needs", "fits"),
+    [
+        ("1!2.0", ">=3", True),
+        ("2.0rc1", ">=2.0", False),
+        ("2.1.dev0", ">=2.0", True),
+        ("2.5", "~=2.4", True),
+        ("3.0", "~=2.4", False),
+        ("unknown", ">=1", False),
+    ],
+)
+def test_versions_are_compared_as_installers_compare_them(
+    version: str, needs: str, fits: bool
+) -> None:
+    assert packages.satisfies(version, SpecifierSet(needs)) is fits

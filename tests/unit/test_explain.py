@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import Spec, contested_specs, run, specs, streams
 
 import fairshield as fs
-from fairshield.explain import explain
+from fairshield.analysis.explain import explain
 
 
 @given(specs(horizons=(1, 4)) | contested_specs((6, 7)), st.data())

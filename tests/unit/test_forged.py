@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import Spec, properties, specs
 
 import fairshield as fs
-from fairshield.artifact import read_artifact, write_artifact
+from fairshield.analysis.verify.claim import implies
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
@@ -22,9 +22,8 @@ from fairshield.periodic import (
     StaticFair,
     load_policy,
 )
-from fairshield.periodic.verify import verify_periodic
+from fairshield.policy.artifact import read_artifact, write_artifact
 from fairshield.spec import NoRequirement, can_bind
-from fairshield.verify.claim import implies
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 THREE = fs.InputModel.agnostic({"a": 0.4, "b": 0.3, "c": 0.3})
@@ -144,7 +143,7 @@ def test_stored_tables_that_do_not_keep_what_they_name_are_refuted(
             part["property"] = PARITY.to_dict()
 
     policy = forged(PERIODIC[kind](LOOSE), tmp_path / "f.shield", change)
-    assert verify_periodic(policy).verdict == "violated"
+    assert fs.verify(policy).verdict == "violated"
 
 
 @pytest.mark.parametrize("kind", PERIODIC)
@@ -153,7 +152,7 @@ def test_a_periodic_file_for_another_property_is_refuted_by_whoever_says_what_mu
 ) -> None:
     PERIODIC[kind](LOOSE).save(tmp_path / "f.shield")
     policy = load_policy(tmp_path / "f.shield")
-    found = verify_periodic(policy, prop=PARITY)
+    found = fs.verify(policy, prop=PARITY)
     assert found.verdict == "violated"
     assert found.counterexample is not None
     assert not PARITY.holds(found.counterexample.counts)
@@ -161,10 +160,10 @@ def test_a_periodic_file_for_another_property_is_refuted_by_whoever_says_what_mu
 
 def test_certificates_for_another_property_cover_nothing_asked() -> None:
     policy = Perpetual(fs.DemographicParity("0.5"), EVEN, 3)
-    assert verify_periodic(policy).rests_on == policy.theorem
-    looser = verify_periodic(policy, prop=fs.DemographicParity("0.6"))
+    assert fs.verify(policy).rests_on == policy.theorem
+    looser = fs.verify(policy, prop=fs.DemographicParity("0.6"))
     assert (looser.verdict, looser.rests_on) == ("kept", policy.theorem)
-    other = verify_periodic(policy, prop=fs.ShareParity("0.9", min_support=1000))
+    other = fs.verify(policy, prop=fs.ShareParity("0.9", min_support=1000))
     assert (other.verdict, other.rests_on) == ("inconclusive", None)
 
 
@@ -176,10 +175,10 @@ def _set(**changes: Any) -> Change:
     ("change", "message"),
     [
         (_set(checkpoints=[3, 2]), "checkpoints must rise"),
-        (_set(checkpoints=["2"]), "checkpoint '2' does not lie in"),
-        (_set(checkpoints=[0]), "checkpoint 0 does not lie in"),
-        (_set(further=-1), "further is -1"),
-        (_set(terminal=fs.EqualOpportunity("0.1").to_dict()), "counts others than"),
+        (_set(checkpoints=["2"]), "from 1 to the horizon 10, got '2'"),
+        (_set(checkpoints=[0]), "from 1 to the horizon 10, got 0"),
+        (_set(further=-1), "further must be a whole number of at least 0, got -1"),
+        (_set(terminal=fs.EqualOpportunity("0.1").to_dict()), "must count the same people"),
     ],
 )
 def test_a_window_that_nobody_asked_for_is_refused(
@@ -212,11 +211,11 @@ def test_what_was_verified_is_told() -> None:
         "start": [["a", 4, 2], ["b", 6, 3]], "periodic": None, "periods": None,
         "asked_periods": None,
     }  # fmt: skip
-    planned = fs.synthesize(PARITY, EVEN, horizon=6, further=6, terminal=fs.Sustained(PARITY))
+    planned = fs.synthesize(PARITY, EVEN, horizon=6, further=6, terminal=fs.spec.Sustained(PARITY))
     told = str(fs.verify(planned))
     assert "after 6 decisions (and 6 more are planned)" in told
     assert "certificate" not in told  # it is due at the end of the plan, which is not looked at
-    ended = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.Sustained(PARITY))
+    ended = fs.synthesize(PARITY, EVEN, horizon=6, terminal=fs.spec.Sustained(PARITY))
     assert "at the end" in str(fs.verify(ended))
     start = fs.Counts({"a": (5, 5), "b": (5, 0)})
     effort = fs.synthesize(PARITY, EVEN, horizon=4, start=start, best_effort=True)
@@ -227,7 +226,7 @@ def test_other_people_cannot_be_judged() -> None:
     with pytest.raises(fs.InvalidValueError, match="counts other people than the policy"):
         fs.verify(WINDOWS["plain"](PARITY), prop=fs.EqualOpportunity("0.1"))
     with pytest.raises(fs.InvalidValueError, match="counts other people than the policy"):
-        verify_periodic(PERIODIC["dynamic"](PARITY), prop=fs.EqualOpportunity("0.1"))
+        fs.verify(PERIODIC["dynamic"](PARITY), prop=fs.EqualOpportunity("0.1"))
     with pytest.raises(fs.InvalidValueError, match="prop is a property"):
         fs.verify(WINDOWS["plain"](PARITY), prop="demographic parity")  # type: ignore[arg-type]
 

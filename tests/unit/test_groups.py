@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.errors import InvalidValueError
+from fairshield.base.errors import InvalidValueError
 
 SEX, AGE = ["f", "m", "f", "f"], [1, 1, 2, 1]
 NAMES = ["f × 1", "m × 1", "f × 2", "f × 1"]

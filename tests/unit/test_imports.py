@@ -69,7 +69,7 @@ def test_periodic_shields_are_loaded_when_asked_for() -> None:
 import sys, fairshield as fs
 assert "fairshield.periodic" not in sys.modules
 assert "PerpetualShield" in dir(fs)
-assert issubclass(fs.PerpetualShield, fs.PeriodicShield)
+assert issubclass(fs.PerpetualShield, fs.Run)
 try:
     fs.NoSuchShield
 except AttributeError as error:
@@ -87,7 +87,7 @@ assert {"Client", "AsyncClient"} < set(dir(fs))
 assert "fairshield.client" not in sys.modules
 fs.Client("http://127.0.0.1:8000").close()
 own = {name for name in sys.modules if name.startswith("fairshield.service")}
-assert own == {"fairshield.service", "fairshield.service.messages"}, own
+assert not own, own
 """
     assert loaded_after(code) - {"click", "rich"} == {"httpx", "msgspec"}  # httpx has a command
 

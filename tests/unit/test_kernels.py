@@ -7,7 +7,7 @@ import sys
 
 import fairshield as fs
 from fairshield.runtime import compiled
-from fairshield.synthesis import kernels
+from fairshield.synthesis.exact import kernels
 
 
 def test_the_kernel_is_compiled_once_for_policies_of_one_kind(even: fs.InputModel) -> None:
@@ -39,7 +39,7 @@ def test_the_kernel_is_compiled_once_for_policies_of_one_kind(even: fs.InputMode
 def test_one_process_needs_one_signature_for_each_kind() -> None:
     code = """
 import fairshield as fs
-from fairshield.synthesis import kernels
+from fairshield.synthesis.exact import kernels
 even = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 rates = fs.BoundedRates(0, "0.9", min_support=1)
 for prop in (fs.DemographicParity("0.1"), fs.EqualOpportunity("0.1"), rates):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import positions
 
-from fairshield.layout import GAP, Layout, layer_rows
+from fairshield.policy.layout import GAP, Layout, layer_rows
 from fairshield.synthesis.reference import Position
 
 families = pytest.mark.parametrize("labelled", [False, True], ids=["plain", "labelled"])

@@ -5,21 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from strategies import with_decisions
 
 import fairshield as fs
-from fairshield.errors import FairshieldError
-from fairshield.evaluate import evaluate
-from fairshield.many import ManyLayout, ManyPolicy
-from fairshield.many.layout import largest_horizon
+from fairshield.base.errors import FairshieldError
 from fairshield.periodic import Dynamic
+from fairshield.policy.many import ManyLayout, StateDecisions
+from fairshield.policy.many.layout import largest_horizon
 from fairshield.records import Record
-from fairshield.synthesis import cost_to_go, many
+from fairshield.runtime.evaluate import evaluate
+from fairshield.synthesis import cost_to_go
+from fairshield.synthesis.exact import many
 
 THREE = {"a": 0.2, "b": 0.3, "c": 0.5}
 INPUTS = fs.InputModel.agnostic(THREE)
@@ -27,9 +28,9 @@ PARITY = fs.DemographicParity("0.3")
 
 
 @pytest.fixture(scope="module")
-def policy() -> ManyPolicy:
+def policy() -> fs.Policy:
     made = fs.synthesize(PARITY, INPUTS, horizon=6)
-    assert isinstance(made, ManyPolicy)
+    assert isinstance(made.decisions, StateDecisions)
     return made
 
 
@@ -42,11 +43,11 @@ def refused(make: Callable[[], Any], *parts: str, error: type[Exception] = Fairs
 # What it is ---------------------------------------------------------------------------------
 
 
-def test_it_is_an_exact_policy_that_names_its_groups(policy: ManyPolicy) -> None:
+def test_it_is_an_exact_policy_that_names_its_groups(policy: fs.Policy) -> None:
     assert policy.method == "exact"
     assert "6 decisions and 3 groups" in policy.reason
     assert "groups a, b and c" in str(policy)
-    assert policy.nbytes == 3 * policy.layout.n_states
+    assert policy.nbytes == 3 * policy.decisions.n_states
     assert fs.Shield(policy).guaranteed
 
 
@@ -57,9 +58,9 @@ def test_a_saved_policy_decides_alike(prop: fs.Property, tmp_path: Path) -> None
     made = fs.synthesize(prop, inputs, horizon=4, start=start, checkpoints=(4,), spread=2.0)
     made.save(tmp_path / "many.shield")
     loaded = fs.Policy.load(tmp_path / "many.shield")
-    assert isinstance(made, ManyPolicy)
-    assert isinstance(loaded, ManyPolicy)
-    assert np.array_equal(loaded.codes, made.codes)
+    assert isinstance(made.decisions, StateDecisions)
+    assert isinstance(loaded.decisions, StateDecisions)
+    assert np.array_equal(loaded.decisions.codes, made.decisions.codes)
     assert np.array_equal(loaded.ranks, made.ranks)
     assert (loaded.prop, loaded.start, loaded.groups) == (prop, start, ("a", "b", "c"))
     assert (loaded.expected_cost, loaded.least_cost) == (made.expected_cost, made.least_cost)
@@ -76,20 +77,20 @@ def test_a_saved_policy_decides_alike(prop: fs.Property, tmp_path: Path) -> None
     ],
 )
 def test_codes_that_do_not_fit_are_refused(
-    policy: ManyPolicy, tmp_path: Path, change: Callable[[Any], Any], part: str
+    policy: fs.Policy, tmp_path: Path, change: Callable[[Any], Any], part: str
 ) -> None:
-    broken = replace(policy, codes=change(policy.codes).copy())
+    broken = with_decisions(policy, codes=change(policy.decisions.codes).copy())
     refused(broken.check, part, "synthesise the policy again", error=fs.ArtifactError)
-    if broken.codes.dtype != np.int64:
+    if broken.decisions.codes.dtype != np.int64:
         broken.save(tmp_path / "broken.shield")
         refused(lambda: fs.Policy.load(tmp_path / "broken.shield"), part, error=fs.ArtifactError)
 
 
-def test_ranks_of_two_groups_do_not_fit_three(policy: ManyPolicy) -> None:
-    refused(replace(policy, ranks=policy.ranks[:, :2]).check, "ranks has shape (1, 2, 2, 1)")
+def test_ranks_of_two_groups_do_not_fit_three(policy: fs.Policy) -> None:
+    refused(with_decisions(policy, ranks=policy.ranks[:, :2]).check, "ranks has shape (1, 2, 2, 1)")
 
 
-def test_a_window_is_resumed_from_its_counters(policy: ManyPolicy) -> None:
+def test_a_window_is_resumed_from_its_counters(policy: fs.Policy) -> None:
     shield = fs.Shield(policy)
     for group in "abca":
         shield.decide(group, proposed=group == "a")
@@ -101,14 +102,14 @@ def test_a_window_is_resumed_from_its_counters(policy: ManyPolicy) -> None:
     assert PARITY.holds(shield.counts)
 
 
-def test_advice_that_is_not_taken_is_counted(policy: ManyPolicy) -> None:
+def test_advice_that_is_not_taken_is_counted(policy: fs.Policy) -> None:
     shield = fs.Shield(policy)
     final = shield.record(shield.advise("c", proposed=True), final=False)
     assert final.seen_before == (0, 0, 0, 0, 0, 0)
     assert shield.counts == fs.Counts({"a": (0, 0), "b": (0, 0), "c": (1, 0)})
 
 
-def test_an_explanation_speaks_of_costs(policy: ManyPolicy) -> None:
+def test_an_explanation_speaks_of_costs(policy: fs.Policy) -> None:
     shield = fs.Shield(policy)
     for _ in range(3):
         shield.decide("c", proposed=False)
@@ -120,7 +121,7 @@ def test_an_explanation_speaks_of_costs(policy: ManyPolicy) -> None:
     assert "group a" in str(found)
 
 
-def test_an_audit_decides_three_groups_again(policy: ManyPolicy) -> None:
+def test_an_audit_decides_three_groups_again(policy: fs.Policy) -> None:
     shield, log = fs.Shield(policy), []
     for line, group in enumerate("abccba", start=1):
         made = shield.decide(group, proposed=group == "b")
@@ -142,9 +143,9 @@ def test_an_audit_refuses_what_compares_two_groups() -> None:
     refused(lambda: fs.audit(one_sided, log), "compares two groups, got 3")
 
 
-def test_another_model_is_evaluated_over_the_same_groups(policy: ManyPolicy) -> None:
+def test_another_model_is_evaluated_over_the_same_groups(policy: fs.Policy) -> None:
     other = fs.InputModel.agnostic({"a": 0.0, "b": 0.0, "c": 1.0})
-    assert evaluate(policy, other).cost <= policy.expected_cost
+    assert evaluate(policy, other).expected_cost <= policy.expected_cost
     refused(
         lambda: evaluate(policy, fs.InputModel.agnostic({"a": 0.5, "b": 0.5})), "('a', 'b', 'c')"
     )
@@ -244,7 +245,7 @@ def test_counters_of_a_missing_group_are_refused() -> None:
     refused(lambda: fs.synthesize(PARITY, INPUTS, horizon=4, start=start), "group 'c'")
 
 
-def test_unknown_groups_are_refused_by_name(policy: ManyPolicy) -> None:
+def test_unknown_groups_are_refused_by_name(policy: fs.Policy) -> None:
     shield = fs.Shield(policy)
     refused(lambda: shield.decide("d", proposed=True), "'d'", "'a', 'b', 'c'")
     refused(lambda: shield.decide_many(["a", "d"], [True, True]), "'d'", "'a', 'b', 'c'")

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 import numpy as np
 import fairshield as fs
-from fairshield.layout import Layout
+from fairshield.policy.layout import Layout
 from fairshield.synthesis.memory import estimate_bytes
 
 def resident(name):

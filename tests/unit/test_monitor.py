@@ -211,7 +211,7 @@ def test_observations_say_where_they_stand() -> None:
     seen = [monitor.observe(g, accepted="yes", proposed=0, cost=2) for g in (1, 2, 1)]
     assert [(o.at, o.window) for o in seen] == [(1, 0), (2, 0), (3, 1)]
     report = monitor.report()
-    assert (report.overruled, report.cost_paid) == (3, 6.0)
+    assert (report.overruled, report.paid) == (3, 6.0)
     assert report.noun == "period"
     assert monitor.decided == 3
 
@@ -354,7 +354,7 @@ def test_what_bound_nothing_is_not_called_fair() -> None:
     assert not report.quiet
     (window,) = report.recent
     assert (window.verdict, window.bias) == ("exempt", 0.0)
-    assert window.measured == report.worst_measured == pytest.approx(40 / 60 - 5 / 20)
+    assert window.measured == report.largest_measured == pytest.approx(40 / 60 - 5 / 20)
     told = str(report)
     assert "EXEMPT: demographic parity ≤ 1/10 for groups of at least 30 bound nothing" in told
     assert "1 exempt, largest bias 0; a bias of 0.4167 was measured below support" in told
@@ -384,12 +384,18 @@ def test_a_shadow_counts_windows_that_bind_nothing() -> None:
     monitor = fs.Monitor(PARITY, shadow=policy)
     monitor.observe_many([*"aaaa", *"abab"], [1, 0, 1, 0, 1, 1, 1, 1])
     state = monitor.state
-    for known in (state, {**state, "shadow": {**state["shadow"], "exempt": 1}}):
+    # Earlier versions stored totals, and the window in progress instead of the run.
+    earlier = {
+        "totals": [8, 2, 0.0, 2, 0], "exempt": 1, "untold": 0, "overruled": [0, 0],
+        "run": [0, [[0, 0], [0, 0]]],
+    }  # fmt: skip
+    for known in (state, {**state, "shadow": earlier}):
         shadow = fs.Monitor(PARITY, shadow=policy, state=known).report().shadow
         assert shadow is not None
         assert (shadow.windows, shadow.unfair, shadow.exempt) == (2, 0, 1)
         assert "1 exempt" in str(shadow)
-    del state["shadow"]["exempt"]
+    del earlier["exempt"], earlier["untold"]
+    state["shadow"] = earlier
     shadow = fs.Monitor(PARITY, shadow=policy, state=state).report().shadow
     assert shadow is not None
     assert (shadow.unfair, shadow.exempt, shadow.untold) == (0, 0, 2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import input_models
@@ -90,7 +91,7 @@ def test_so_it_is_against_a_schedule() -> None:
     assert expected == pytest.approx(1.0, rel=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(input_models(max_levels=2), st.integers(1, 2))
 def test_the_capital_of_every_part_is_at_most_one_on_average(
     model: fs.InputModel, length: int

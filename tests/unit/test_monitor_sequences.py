@@ -12,8 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.counts import GroupCount
-from fairshield.monitor.sequences import Interval, bias_bounds, log_evidence, rate_interval
+from fairshield.base.counts import GroupCount
+from fairshield.monitor.sequences import log_evidence, rate_interval
+from fairshield.spec import Interval
 
 ALPHAS = st.sampled_from([0.5, 0.05, 0.001])
 chances = st.floats(0.01, 0.99)
@@ -129,7 +130,7 @@ PROPS = [
     fs.DisparateImpact("0.8"),
     fs.DisparateImpact("1.2", two_sided=False),
     fs.BoundedRates("0.3", "0.6"),
-    fs.Sustained(fs.DemographicParity("0.1")),
+    fs.spec.Sustained(fs.DemographicParity("0.1")),
 ]
 
 
@@ -145,7 +146,7 @@ def within(draw: st.DrawFn) -> tuple[Interval, int]:
 def test_the_bias_of_rates_within_their_intervals_is_within_its_own(
     prop: fs.Property, one: tuple[Interval, int], other: tuple[Interval, int]
 ) -> None:
-    bounds = bias_bounds(prop, one[0], other[0], Interval(0.0, 0.5, 1.0))
+    bounds = prop.bias_within(one[0], other[0], Interval(0.0, 0.5, 1.0))
     assert bounds is not None
     bias = float(prop.bias(GroupCount(1000, one[1]), GroupCount(1000, other[1])))
     assert bounds[0] - 1e-12 <= bias <= bounds[1] + 1e-12
@@ -156,7 +157,7 @@ def test_the_bias_of_shares_follows_from_the_share_of_one_group(team: int, of_a:
     of_a %= team + 1
     share = Interval(of_a / team, of_a / team, of_a / team)
     whole = Interval(0.0, 0.5, 1.0)
-    bounds = bias_bounds(fs.ShareParity("0.1"), whole, whole, share)
+    bounds = fs.ShareParity("0.1").bias_within(whole, whole, share)
     bias = fs.ShareParity("0.1").bias(GroupCount(team, of_a), GroupCount(team, team - of_a))
     assert bounds == pytest.approx((float(bias), float(bias)))
 
@@ -166,4 +167,4 @@ def test_the_bias_of_shares_follows_from_the_share_of_one_group(team: int, of_a:
 def test_exact_rates_have_an_exact_bias(prop: fs.Property, one: int, other: int) -> None:
     a, b = (Interval(k / 1000, k / 1000, k / 1000) for k in (one, other))
     bias = float(prop.bias(GroupCount(1000, one), GroupCount(1000, other)))
-    assert bias_bounds(prop, a, b, a) == pytest.approx((bias, bias))
+    assert prop.bias_within(a, b, a) == pytest.approx((bias, bias))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairshield.outcomes import PAGE, Coverage, Known, OutcomeTally
+from fairshield.spec.outcomes import PAGE, Coverage, Known, OutcomeTally
 
 FEW = st.integers(0, 60)
 

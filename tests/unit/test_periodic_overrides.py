@@ -30,7 +30,7 @@ def test_the_rest_of_a_period_is_planned_anew_after_an_override() -> None:
     for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
         decision = shield.decide(group, proposed=proposed)
         assert decision.guaranteed
-        assert shield.explain(decision).explanation.decision == decision
+        assert shield.explain(decision).decision == decision
     assert (shield.completed, shield.holds()) == (1, True)
 
 
@@ -51,7 +51,7 @@ def test_a_mended_period_is_resumed_as_it_was_mended() -> None:
     shield = overridden()
     for group, proposed in zip("bbbbba", (1, 0, 0, 0, 0, 0), strict=True):
         data = json.loads(json.dumps(shield.state.to_dict()))
-        again = fs.PeriodicShield(shield.policy, state=data)
+        again = fs.Run(shield.policy, state=data)
         assert again.state == shield.state
         assert again.guarantee == shield.guarantee
         ours = shield.decide(group, proposed=proposed)
@@ -103,7 +103,7 @@ def test_an_inactive_shield_promises_nothing_of_a_property_without_theorem() -> 
     assert not shield.guarantee.guaranteed
 
 
-def forced(shield: fs.PeriodicShield) -> fs.Decision:
+def forced(shield: fs.Run) -> fs.Decision:
     """The first advice that leaves no choice; until then it is followed."""
     for i in range(50):
         group = "aaabbb"[i % 6]
@@ -125,7 +125,7 @@ def test_an_override_that_awaits_its_outcome_is_resumed_as_it_was(again: bool) -
         made = shield.record(advice, final=not advice.accepted)
     assert shield.pending == made
     assert made.guaranteed == shield.guarantee.guaranteed
-    resumed = fs.PeriodicShield(shield.policy, state=json.loads(json.dumps(shield.state.to_dict())))
+    resumed = fs.Run(shield.policy, state=json.loads(json.dumps(shield.state.to_dict())))
     assert resumed.pending == made
     for one in (shield, resumed):
         one.observe(made, outcome=True)

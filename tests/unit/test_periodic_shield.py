@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import Quota, Request, follow, relevant
@@ -17,7 +18,8 @@ from fairshield.periodic import load_policy
 from fairshield.periodic.dynamic import Dynamic
 from fairshield.periodic.exact import ExactPeriodic
 from fairshield.periodic.perpetual import Perpetual
-from fairshield.periodic.policy import PeriodicPolicy, repeated
+from fairshield.periodic.policy import PeriodicPolicy
+from fairshield.periodic.state import RunState
 from fairshield.periodic.static import StaticBounded, StaticFair
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -62,7 +64,7 @@ def stream(length: int, shift: int = 0) -> list[Request]:
     ]
 
 
-def through_json(state: fs.PeriodicState) -> dict[str, Any]:
+def through_json(state: RunState) -> dict[str, Any]:
     return json.loads(json.dumps(state.to_dict()))
 
 
@@ -70,7 +72,7 @@ def through_json(state: fs.PeriodicState) -> dict[str, Any]:
 
 
 def test_everybody_is_counted_from_the_beginning_of_the_run(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     counts = fs.Counts.zero(("a", "b"))
     for i, request in enumerate(stream(PERIODS * T)):
         assert (shield.decided, shield.completed) == (i, i // T)
@@ -83,17 +85,17 @@ def test_everybody_is_counted_from_the_beginning_of_the_run(policy: PeriodicPoli
         assert shield.holds() == policy.prop.holds(counts)
     report = shield.guarantee
     assert (report.decided, report.completed) == (PERIODS * T, PERIODS)
-    assert (report.title, report.period) == (policy.title, T)
-    assert (report.unfair_at is None) == (report.fair_ends == PERIODS)
+    assert (report.title, report.length) == (policy.title, T)
+    assert (report.unfair_at is None) == (report.unfair == 0)
     assert str(policy.prop) in str(report)
     assert json.loads(json.dumps(report.to_dict()))["completed"] == PERIODS
 
 
 def test_a_run_goes_on_from_its_state_at_every_decision(policy: PeriodicPolicy) -> None:
     """Same decisions, same report, same state, also while an outcome is awaited."""
-    steady = fs.PeriodicShield(policy)
+    steady = fs.Run(policy)
     for request in stream(2 * T + 1, shift=1):
-        resumed = fs.PeriodicShield(policy, state=through_json(steady.state))
+        resumed = fs.Run(policy, state=through_json(steady.state))
         assert resumed.guarantee == steady.guarantee
         assert (resumed.counts, resumed.remaining) == (steady.counts, steady.remaining)
         answers = [
@@ -102,7 +104,7 @@ def test_a_run_goes_on_from_its_state_at_every_decision(policy: PeriodicPolicy) 
         ]
         assert answers[0] == answers[1]
         if policy.labelled:
-            again = fs.PeriodicShield(policy, state=through_json(steady.state))
+            again = fs.Run(policy, state=through_json(steady.state))
             assert again.pending == steady.pending == answers[0]
             assert again.guarantee == steady.guarantee
             for shield in (steady, resumed, again):
@@ -115,31 +117,31 @@ def test_a_run_goes_on_from_its_state_at_every_decision(policy: PeriodicPolicy) 
 @pytest.mark.parametrize("done", [1, 2])
 def test_ends_of_which_an_older_state_tells_nothing_are_not_said_to_be_fair(done: int) -> None:
     policy = Dynamic(fs.DemographicParity("0.3", min_support=100), EVEN, T)
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     shield.decide_many([*"ab" * (done * T // 2)], [True] * (done * T))
     old = json.loads(json.dumps(shield.state.to_dict()))
     for key in ("exempt_ends", "untold_ends"):
         del old["history"][key]
-    resumed = fs.PeriodicShield(policy, state=old)
-    assert (resumed.guarantee.exempt_ends, resumed.guarantee.untold_ends) == (0, done)
+    resumed = fs.Run(policy, state=old)
+    assert (resumed.guarantee.exempt, resumed.guarantee.untold) == (0, done)
     said = {1: "The first period ended fair or exempt", 2: "0 of 2 periods ended fair, 2 fair or"}
     assert said[done] in str(resumed.guarantee)
     resumed.decide_many([*"ab" * (T // 2)], [True] * T)
-    again = fs.PeriodicShield(policy, state=through_json(resumed.state)).guarantee
-    assert (again.fair_ends, again.exempt_ends, again.untold_ends) == (done + 1, 1, done)
+    again = fs.Run(policy, state=through_json(resumed.state)).guarantee
+    assert (again.fair, again.exempt, again.untold) == (0, 1, done)
     more = {**old["history"], "exempt_ends": 1, "untold_ends": done}
     with pytest.raises(fs.InvalidValueError):
-        fs.PeriodicShield(policy, state={**old, "history": more})
+        fs.Run(policy, state={**old, "history": more})
 
 
 def test_states_compare_and_travel(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     follow(shield, stream(1)[0])
-    assert fs.PeriodicState.from_dict(through_json(shield.state)) == shield.state
+    assert RunState.from_dict(through_json(shield.state)) == shield.state
 
 
 def test_reading_the_report_changes_nothing(policy: PeriodicPolicy) -> None:
-    read, unread = fs.PeriodicShield(policy), fs.PeriodicShield(policy)
+    read, unread = fs.Run(policy), fs.Run(policy)
     for request in stream(2 * T):
         assert read.guarantee == read.guarantee
         assert follow(read, request) == follow(unread, request)
@@ -148,8 +150,8 @@ def test_reading_the_report_changes_nothing(policy: PeriodicPolicy) -> None:
 
 def test_the_state_of_another_policy_is_refused(policy: PeriodicPolicy) -> None:
     other = StaticFair(fs.DemographicParity("1/3"), SKEWED, T)
-    with pytest.raises(fs.InvalidValueError, match="another periodic policy"):
-        fs.PeriodicShield(policy, state=fs.PeriodicShield(other).state)
+    with pytest.raises(fs.InvalidValueError, match="another policy"):
+        fs.Run(policy, state=fs.Run(other).state)
 
 
 def test_a_saved_policy_decides_the_same(policy: PeriodicPolicy, tmp_path: Path) -> None:
@@ -161,10 +163,10 @@ def test_a_saved_policy_decides_the_same(policy: PeriodicPolicy, tmp_path: Path)
     assert loaded.fingerprint == policy.fingerprint
     assert loaded.to_dict() == policy.to_dict()
     assert str(loaded) == str(policy)
-    shields = fs.PeriodicShield(policy), fs.PeriodicShield(loaded)
+    shields = fs.Run(policy), fs.Run(loaded)
     for request in stream(2 * T):
         assert follow(shields[0], request) == follow(shields[1], request)
-    assert fs.PeriodicShield(loaded, state=shields[0].state).guarantee == shields[0].guarantee
+    assert fs.Run(loaded, state=shields[0].state).guarantee == shields[0].guarantee
 
 
 def test_a_periodic_file_is_no_policy_for_one_window(
@@ -185,11 +187,11 @@ def test_a_policy_for_one_window_is_not_periodic(plain_policy: fs.Policy, tmp_pa
 
 
 def test_decisions_are_explained_in_the_period_and_after_its_end(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     told: list[tuple[Any, Any]] = []
     for i, request in enumerate(stream(3 * T)):
         decision = follow(shield, request)
-        assert (decision.period, decision.position) == (i // T, i % T)
+        assert (decision.window, decision.position) == (i // T, i % T)
         found = shield.explain(decision)
         assert str(found).startswith(f"Period {i // T + 1}. Decision {i % T + 1}, ")
         assert found.plan in str(found)
@@ -201,7 +203,7 @@ def test_decisions_are_explained_in_the_period_and_after_its_end(policy: Periodi
         shield.explain(told[0][0])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     moves=st.lists(
         st.tuples(st.sampled_from("ab"), st.booleans(), st.booleans(), st.integers(0, 5)),
@@ -211,7 +213,7 @@ def test_decisions_are_explained_in_the_period_and_after_its_end(policy: Periodi
 )
 def test_a_promise_made_after_an_override_is_kept(policy: PeriodicPolicy, moves: Any) -> None:
     """If nobody interferes any more, a period that is said to end fair does, resumed or not."""
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     promised = shield.guarantee.guaranteed
     for group, proposed, outcome, dice in moves:
         advice = shield.advise(group, proposed=proposed)
@@ -224,11 +226,11 @@ def test_a_promise_made_after_an_override_is_kept(policy: PeriodicPolicy, moves:
             assert shield.holds() or not promised
             promised = False
         promised = promised or shield.guarantee.guaranteed
-        shield = fs.PeriodicShield(policy, state=through_json(shield.state))
+        shield = fs.Run(policy, state=through_json(shield.state))
 
 
 def test_a_decision_of_another_period_is_not_taken_for_one_of_this(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     advice = shield.advise("a", proposed=True)
     for request in stream(T):
         follow(shield, request)
@@ -237,7 +239,7 @@ def test_a_decision_of_another_period_is_not_taken_for_one_of_this(policy: Perio
 
 
 def test_an_unknown_group_is_refused_and_not_counted(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     before = shield.state
     with pytest.raises(fs.UnknownGroupError):
         shield.decide("c", proposed=True)
@@ -245,7 +247,7 @@ def test_an_unknown_group_is_refused_and_not_counted(policy: PeriodicPolicy) -> 
 
 
 def test_outcomes_are_awaited_where_they_count(policy: PeriodicPolicy) -> None:
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     decision = shield.decide("a", proposed=True)
     if policy.labelled:
         with pytest.raises(fs.OutcomePendingError):
@@ -258,7 +260,7 @@ def test_outcomes_are_awaited_where_they_count(policy: PeriodicPolicy) -> None:
 
 def test_a_person_who_breaks_the_guarantee_is_reported(policy: PeriodicPolicy) -> None:
     """Against the first advice that was forced; the run goes on, and the report remembers."""
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     broken = None
     for i in range(PERIODS * T):
         group = "aaabbb"[i % T]
@@ -308,20 +310,20 @@ NONSENSE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
 def test_a_state_that_makes_no_sense_is_refused(name: str, change: dict[str, Any]) -> None:
     policy = _MADE.setdefault((name, fs.DemographicParity), FIVE[name](fs.DemographicParity("1/2")))
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     shield.decide("a", proposed=True)
     shield.decide("a", proposed=False)
     state = through_json(shield.state)
-    assert fs.PeriodicShield(policy, state=state).counts == shield.counts
+    assert fs.Run(policy, state=state).counts == shield.counts
     with pytest.raises((fs.InvalidValueError, fs.UnknownGroupError)) as caught:
-        fs.PeriodicShield(policy, state={**state, **change})
+        fs.Run(policy, state={**state, **change})
     assert len(str(caught.value)) > 20
 
 
 @pytest.mark.parametrize("data", [{}, [], None, "state", {"version": 1}], ids=repr)
 def test_data_that_is_no_state_is_refused(data: Any) -> None:
-    with pytest.raises(fs.InvalidValueError, match="not the state of a periodic shield"):
-        fs.PeriodicState.from_dict(data)
+    with pytest.raises(fs.InvalidValueError, match="not the state of a run"):
+        RunState.from_dict(data)
 
 
 def test_the_order_of_groups_in_a_state_does_not_matter() -> None:
@@ -329,16 +331,16 @@ def test_the_order_of_groups_in_a_state_does_not_matter() -> None:
     shield.decide("a", proposed=True)
     state = through_json(shield.state)
     turned = {**state, "start": state["start"][::-1], "counts": state["counts"][::-1]}
-    resumed = fs.PeriodicShield(shield.policy, state=turned)
+    resumed = fs.Run(shield.policy, state=turned)
     assert list(resumed.counts.items()) == list(shield.counts.items())
 
 
 def test_no_decisions_are_left_after_the_last_period() -> None:
     policy = ExactPeriodic(fs.EqualOpportunity("1/2"), EVEN, 2, periods=2)
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     for request in stream(4):
         follow(shield, request)
-    resumed = fs.PeriodicShield(policy, state=through_json(shield.state))
+    resumed = fs.Run(policy, state=through_json(shield.state))
     for over in (shield, resumed):
         assert over.remaining == 0
         assert over.guarantee.guaranteed == over.holds() is True
@@ -347,7 +349,7 @@ def test_no_decisions_are_left_after_the_last_period() -> None:
                 ask("a", proposed=True)
     for change in ({"decided": 1}, {"completed": 3}):
         with pytest.raises(fs.InvalidValueError):
-            fs.PeriodicShield(policy, state={**through_json(shield.state), **change})
+            fs.Run(policy, state={**through_json(shield.state), **change})
 
 
 # Reports ------------------------------------------------------------------------------------
@@ -371,7 +373,7 @@ def test_a_period_that_begins_with_too_little_history_breaks_the_condition() -> 
     shield = fs.DynamicShield(fs.DemographicParity("0.1"), EVEN, period=4)
     for group in "aaab":
         shield.decide(group, proposed=group == "a")
-    resumed = fs.PeriodicShield(shield.policy, state=shield.state)
+    resumed = fs.Run(shield.policy, state=shield.state)
     for each in (shield, resumed):
         assert (each.guarantee.broken_at, each.guarantee.broken_by) == (4, "arrivals")
         assert "broken at decision 4" in str(each.guarantee)
@@ -387,7 +389,7 @@ def test_a_period_that_begins_with_too_little_history_breaks_the_condition() -> 
     ids=["static-fair", "static-bounded", "dynamic"],
 )
 def test_counters_to_begin_with_may_break_the_condition(
-    make: Callable[[fs.Counts], fs.PeriodicShield],
+    make: Callable[[fs.Counts], fs.Run],
 ) -> None:
     unlucky = make(fs.Counts({"a": (1, 1), "b": (5, 0)})).guarantee
     assert (unlucky.broken_at, unlucky.broken_by) == (0, "start")
@@ -428,7 +430,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def bounded(bounds: Any) -> fs.PeriodicShield:
+def bounded(bounds: Any) -> fs.Run:
     return fs.StaticBoundedShield(DP, EVEN, period=4, bounds=bounds)
 
 
@@ -473,7 +475,7 @@ def test_shields_that_add_up_rates_refuse_other_properties(name: str, prop: fs.P
 
 @pytest.mark.parametrize("prop", OTHERS, ids=str)
 def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> None:
-    exact = fs.PeriodicShield(FIVE["exact"](prop))
+    exact = fs.Run(FIVE["exact"](prop))
     for fallback in ("best-effort", "inactive"):
         dynamic = fs.DynamicShield(prop, SKEWED, period=T, fallback=fallback)
         assert dynamic.guarantee.theorem is None
@@ -485,7 +487,7 @@ def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> 
     for request in stream(PERIODS * T):
         follow(exact, request)
         assert exact.remaining not in (0, T) or exact.holds()
-    assert exact.guarantee.fair_ends == PERIODS
+    assert exact.guarantee.unfair == 0
 
 
 # Schedules ----------------------------------------------------------------------------------
@@ -495,11 +497,11 @@ def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> 
 def test_a_schedule_is_repeated_in_each_period(name: str) -> None:
     schedule = fs.InputSchedule([(EVEN, 2), (SKEWED, 2)])
     policy = FIVE[name](fs.DemographicParity("1/2"), schedule)
-    shield = fs.PeriodicShield(policy)
+    shield = fs.Run(policy)
     for request in stream(2 * T):
         follow(shield, request)
     assert shield.completed == 2
-    steps = [steps for _, steps in repeated(schedule, T, 2).parts]
+    steps = [steps for _, steps in schedule.repeated(T, 2).parts]
     assert steps == [2, 4, 2, 4]
     if name == "exact":
         assert [steps for _, steps in policy.tables.inputs.parts] == [2, 4] * PERIODS
@@ -515,7 +517,7 @@ def test_ends_that_bound_nothing_are_exempt_and_not_fair() -> None:
         if shield.completed == 1 and shield.remaining == T:
             assert "The first period ended exempt" in str(shield.guarantee)
     report = shield.guarantee
-    assert (report.fair_ends, report.exempt_ends) == (2, 1)
+    assert (report.fair, report.exempt) == (1, 1)
     assert "1 of 2 periods ended fair, 1 exempt" in str(report)
     assert report.to_dict()["exempt_ends"] == 1
 
@@ -526,7 +528,7 @@ def test_a_state_from_before_exempt_ends_were_counted_is_read() -> None:
         follow(shield, request)
     data = shield.state.to_dict()
     del data["history"]["exempt_ends"]
-    assert fs.PeriodicState.from_dict(data).history.exempt_ends == 0
+    assert RunState.from_dict(data).history.exempt == 0
     data["history"]["exempt_ends"] = -1
     with pytest.raises(fs.InvalidValueError, match="exempt_ends"):
-        fs.PeriodicState.from_dict(data)
+        RunState.from_dict(data)

@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strategies import with_decisions
 
 import fairshield as fs
-from fairshield.layout import layer_rows
+from fairshield.analysis.verify import Verification
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
     PeriodicPolicy,
-    PeriodicShield,
-    PeriodicState,
     Perpetual,
+    Run,
+    RunState,
     StaticBounded,
     StaticFair,
 )
-from fairshield.periodic.verify import verify_periodic
+from fairshield.policy.layout import layer_rows
+from fairshield.policy.rows import RowTable
 from fairshield.records import read_records
-from fairshield.rows import RowTable
-from fairshield.verify import Verification
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 PARITY, OPPORTUNITY = fs.DemographicParity("0.25"), fs.EqualOpportunity("0.4")
@@ -43,7 +43,7 @@ def check_counterexample(policy: PeriodicPolicy, found: Verification) -> None:
     """It is what the shield does, unfair at the end of a period, and audits see it."""
     example = found.counterexample
     assert example is not None
-    shield = PeriodicShield(policy)
+    shield = Run(policy)
     for n, line in enumerate(example.decisions):
         if n and n % policy.period == 0:
             assert shield.holds(), "an earlier period was unfair already"
@@ -56,7 +56,7 @@ def check_counterexample(policy: PeriodicPolicy, found: Verification) -> None:
     assert shield.counts == example.counts
     assert not shield.holds()
     log = read_records(example.to_jsonl().splitlines(), "jsonl")
-    report = fs.audit(policy.prop, log, shield=PeriodicShield(policy))
+    report = fs.audit(policy.prop, log, shield=Run(policy))
     assert not report.holds
     assert report.difference is None
     assert report.violations[0].line == len(example.decisions)
@@ -69,11 +69,11 @@ def check_counterexample(policy: PeriodicPolicy, found: Verification) -> None:
 # Brute force --------------------------------------------------------------------------------
 
 
-def successors(policy: PeriodicPolicy, state: PeriodicState) -> Iterator[PeriodicState]:
+def successors(policy: PeriodicPolicy, state: RunState) -> Iterator[RunState]:
     """What every request and outcome lead to."""
     outcomes = (False, True) if policy.labelled else (None,)
     for group, proposed, cost, outcome in product("ab", (False, True), (0.5, 9.0), outcomes):
-        shield = PeriodicShield(policy, state=state)
+        shield = Run(policy, state=state)
         made = shield.decide(group, proposed=proposed, cost=cost)
         if outcome is not None:
             shield.observe(made, outcome=outcome)
@@ -84,7 +84,7 @@ def first_unfair_period(policy: PeriodicPolicy, periods: int) -> int | None:
     """The first of so many periods that can end unfair."""
     # As many plans as there are starts, not as there are requests.
     policy.__dict__["window"] = cache(policy.window)
-    here = {(): PeriodicShield(policy).state}
+    here = {(): Run(policy).state}
     for period in range(periods):
         for _ in range(policy.period):
             after = (next_ for state in here.values() for next_ in successors(policy, state))
@@ -103,7 +103,7 @@ def test_exploration_finds_what_brute_force_finds(
 ) -> None:
     policy = CONDITIONAL[kind](prop, start)
     unfair = first_unfair_period(CONDITIONAL[kind](prop, start), 2)
-    found = verify_periodic(policy, periods=2)
+    found = fs.verify(policy, periods=2)
     assert found.holds == (unfair is None)
     if unfair is not None:
         check_counterexample(policy, found)
@@ -122,7 +122,7 @@ def test_promises_without_condition_are_confirmed(prop: fs.Property) -> None:
         Perpetual(prop, EVEN, 4, lookahead=2),
         Perpetual(prop, EVEN, 4, lookahead=1, start=START),
     ):
-        found = verify_periodic(policy)
+        found = fs.verify(policy)
         assert found.holds
         assert found.counterexample is None
         assert found.states > 0
@@ -130,10 +130,10 @@ def test_promises_without_condition_are_confirmed(prop: fs.Property) -> None:
 
 def test_a_static_promise_breaks_in_the_second_period_only_with_its_condition() -> None:
     policy = StaticFair(PARITY, EVEN, 5)
-    assert verify_periodic(policy, periods=1).holds
-    found = verify_periodic(policy, periods=2)
+    assert fs.verify(policy, periods=1).holds
+    found = fs.verify(policy, periods=2)
     check_counterexample(policy, found)
-    shield = PeriodicShield(policy)
+    shield = Run(policy)
     assert found.counterexample is not None
     for line in found.counterexample.decisions:
         shield.decide(line.group, proposed=line.proposed, cost=line.cost)
@@ -143,7 +143,7 @@ def test_a_static_promise_breaks_in_the_second_period_only_with_its_condition() 
 def test_counterexamples_lead_through_several_periods() -> None:
     """A Dynamic shield whose property no theorem covers, from counters it cannot mend."""
     policy = Dynamic(fs.DisparateImpact("0.8"), EVEN, 4)
-    found = verify_periodic(policy, periods=3)
+    found = fs.verify(policy, periods=3)
     check_counterexample(policy, found)
     assert found.counterexample is not None
     assert len(found.counterexample.decisions) > 4
@@ -157,14 +157,14 @@ def test_progress_rises_to_the_whole() -> None:
         (Perpetual(PARITY, EVEN, 3), 2),
     ):
         shares: list[float] = []
-        assert verify_periodic(policy, periods=periods, progress=shares.append).holds
+        assert fs.verify(policy, periods=periods, progress=shares.append).holds
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
 
 
 def test_an_exact_policy_is_verified_for_all_its_periods() -> None:
     with pytest.raises(fs.InvalidValueError, match="for all its 2 periods, not for 1"):
-        verify_periodic(ExactPeriodic(PARITY, EVEN, 3, periods=2), periods=1)
+        fs.verify(ExactPeriodic(PARITY, EVEN, 3, periods=2), periods=1)
 
 
 # Tampered tables ----------------------------------------------------------------------------
@@ -172,12 +172,12 @@ def test_an_exact_policy_is_verified_for_all_its_periods() -> None:
 
 def credulous(policy: fs.Policy) -> fs.Policy:
     """The policy with tables that call every state feasible and keep every proposal."""
-    cuts, starts = np.array(policy.rows.cuts), policy.layout.layer_starts
+    cuts, starts = np.array(policy.decisions.rows.cuts), policy.decisions.layout.layer_starts
     for t in range(policy.horizon + 1):
         states = layer_rows(t, policy.labelled).states
         cuts[starts[t] : starts[t + 1]] = np.stack([0 * states, states] * 3, axis=1)
     empty = np.empty(0, np.int64)
-    return replace(policy, rows=RowTable(cuts, empty, empty, np.empty(0, np.int8)))
+    return with_decisions(policy, rows=RowTable(cuts, empty, empty, np.empty(0, np.int8)))
 
 
 def with_tables(policy: PeriodicPolicy, tables: fs.Policy) -> PeriodicPolicy:
@@ -189,7 +189,7 @@ def with_tables(policy: PeriodicPolicy, tables: fs.Policy) -> PeriodicPolicy:
 @pytest.mark.parametrize("prop", [PARITY, OPPORTUNITY], ids=str)
 def test_an_exact_policy_with_corrupted_tables_is_refuted(prop: fs.Property) -> None:
     policy = ExactPeriodic(prop, EVEN, 4, periods=2)
-    found = verify_periodic(with_tables(policy, credulous(policy.tables)))
+    found = fs.verify(with_tables(policy, credulous(policy.tables)))
     assert not found.holds
     check_counterexample(policy, found)
 
@@ -199,11 +199,12 @@ def test_one_flipped_row_is_found() -> None:
     policy = ExactPeriodic(PARITY, EVEN, 4, periods=2)
     honest, wrong = policy.tables, credulous(policy.tables)
     refuted = 0
-    for row in range(honest.layout.rows_before(4), honest.layout.n_rows):
-        cuts = np.array(honest.rows.cuts)
-        cuts[row] = wrong.rows.cuts[row]
-        tables = replace(honest, rows=replace(honest.rows, cuts=cuts))
-        found = verify_periodic(with_tables(policy, tables))
+    layout = honest.decisions.layout
+    for row in range(layout.rows_before(4), layout.n_rows):
+        cuts = np.array(honest.decisions.rows.cuts)
+        cuts[row] = wrong.decisions.rows.cuts[row]
+        tables = with_decisions(honest, rows=replace(honest.decisions.rows, cuts=cuts))
+        found = fs.verify(with_tables(policy, tables))
         refuted += not found.holds
         if not found.holds:
             check_counterexample(policy, found)
@@ -228,11 +229,11 @@ def test_tables_of_another_promise_are_refused(
     other = ExactPeriodic(PARITY, EVEN, options["period"], periods=options["periods"]).tables
     policy = with_tables(made, other)
     with pytest.raises(fs.ArtifactError, match="synthesise it again"):
-        verify_periodic(policy)
+        fs.verify(policy)
 
 
 def test_a_static_table_of_another_length_is_refused() -> None:
     for period in (3, 5):
         policy = with_tables(StaticFair(PARITY, EVEN, period), StaticFair(PARITY, EVEN, 4).tables)
         with pytest.raises(fs.ArtifactError, match=f"for 4 decisions, .* for {period}"):
-            verify_periodic(policy)
+            fs.verify(policy)

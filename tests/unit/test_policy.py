@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given
+from numba import njit
 from strategies import NotThatMany, Spec, contested_specs, positions, specs
 
 import fairshield as fs
-from fairshield.rows import FORCED
-from fairshield.runtime import compiled
+from fairshield.policy.jitable import answer
+from fairshield.policy.rows import FORCED
 
 
 def test_a_policy_says_what_it_is(plain_policy: fs.Policy, labelled_policy: fs.Policy) -> None:
@@ -24,7 +28,7 @@ def test_a_policy_says_what_it_is(plain_policy: fs.Policy, labelled_policy: fs.P
 
 
 def test_tables_are_read_only(plain_policy: fs.Policy) -> None:
-    for array in (plain_policy.rows.cuts, plain_policy.rows.dense_codes):
+    for array in (plain_policy.decisions.rows.cuts, plain_policy.decisions.rows.dense_codes):
         assert not array.flags.writeable
 
 
@@ -35,18 +39,23 @@ def final_code(can_reject: bool, can_accept: bool, code: int) -> int:
     return FORCED if can_reject else -FORCED
 
 
+@njit
+def answer_of(tables: Any, t: int, at: Any, group: int) -> Any:
+    return answer(tables, t, at, group)
+
+
 @given(specs(max_levels=3) | contested_specs())
 def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
     policy = spec.feasible_policy()
-    tables, reader = compiled.tables(policy), policy.reader
+    tables, reader = policy.decisions.tables, policy.decisions
     for s in positions(spec.horizon, policy.labelled):
-        assert policy.layout.place(*s) == compiled.place(tables, *s)
-        assert reader.feasible(*s.where) == compiled.feasible(tables, *s)
         if s.t == spec.horizon:
             continue
         for group in (0, 1):
             code = reader.code(*s.where, group)
-            assert code == compiled.find_code(tables, *s, group)
+            assert reader.look_up(*s.where, group) == answer_of(
+                tables, s.t, np.array(s.where[1]), group
+            )
             after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
             assert reader.look_up(*s.where, group) == (*after, final_code(*after, code))
 
@@ -58,8 +67,8 @@ def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
 def test_one_look_up_is_three(prop: fs.Property, horizon: int, even: fs.InputModel) -> None:
     # Long enough for irregular rows next to regular ones.
     policy = fs.synthesize(prop, even, horizon=horizon, checkpoints=(horizon // 2,))
-    reader = policy.reader
-    assert policy.rows.n_dense > 0
+    reader = policy.decisions
+    assert policy.decisions.rows.n_dense > 0
     for s in positions(horizon - 1, policy.labelled):
         for group in (0, 1):
             after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
@@ -71,16 +80,16 @@ def test_one_look_up_is_three(prop: fs.Property, horizon: int, even: fs.InputMod
 def test_states_that_are_not_feasible_have_no_code(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon, policy.labelled):
-        if not policy.reader.feasible(*s.where):
-            assert policy.reader.code(*s.where, 0) == policy.reader.code(*s.where, 1) == 0
+        if not policy.decisions.feasible(*s.where):
+            assert policy.decisions.code(*s.where, 0) == policy.decisions.code(*s.where, 1) == 0
 
 
 @given(specs())
 def test_codes_count_cost_levels(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon - 1, policy.labelled):
-        assert abs(policy.reader.code(*s.where, 0)) <= len(policy.edges)
-        assert abs(policy.reader.code(*s.where, 1)) <= len(policy.edges)
+        assert abs(policy.decisions.code(*s.where, 0)) <= len(policy.edges)
+        assert abs(policy.decisions.code(*s.where, 1)) <= len(policy.edges)
 
 
 @given(specs())
@@ -101,7 +110,7 @@ def test_at_the_end_feasible_means_fair(spec: Spec) -> None:
 def test_a_long_window_needs_wider_numbers(even: fs.InputModel) -> None:
     # From horizon 254 on, counters do not fit into a byte.
     policy = fs.synthesize(fs.ShareParity("0.2"), even, horizon=260)
-    assert policy.rows.cuts.dtype.itemsize == 2
+    assert policy.decisions.rows.cuts.dtype.itemsize == 2
     groups, proposed = ["a", "b"] * 130, [True, False] * 130
     one_by_one, at_once = fs.Shield(policy), fs.Shield(policy)
     decisions = [one_by_one.decide(g, proposed=r) for g, r in zip(groups, proposed, strict=True)]
@@ -122,4 +131,6 @@ def test_many_cost_levels_are_told_apart(levels: int) -> None:
     assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12)
     for s in positions(4, labelled=False):
         for group in (0, 1):
-            assert policy.reader.code(*s.where, group) == reference.reader.code(*s.where, group)
+            assert policy.decisions.code(*s.where, group) == reference.decisions.code(
+                *s.where, group
+            )

@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.lines import Trace, decoded
-from fairshield.reading import FIELDS
-from fairshield.tables import Table
+from fairshield.records.lines import Trace, decoded
+from fairshield.records.reading import FIELDS
+from fairshield.records.tables import Table
 
 HEADER = ["group", "accepted", "cost"]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.lines import open_text
 from fairshield.records import as_cost, as_flag, read_records
+from fairshield.records.lines import open_text
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import with_decisions
 
 import fairshield as fs
-from fairshield.explain import explain
+from fairshield.analysis.explain import explain
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 
@@ -105,8 +106,8 @@ def test_saving_follows_links_and_spares_what_is_no_file(tmp_path: Path) -> None
 def test_a_file_whose_tables_cannot_be_read_is_refused_on_loading(tmp_path: Path) -> None:
     table = {(g, r, c): 0.125 for g in "ab" for r in (False, True) for c in (1.0, 2.0)}
     policy = fs.synthesize(fs.DemographicParity("0.2"), fs.InputModel.from_table(table), horizon=4)
-    starts = np.where(policy.rows.dense_starts >= 0, 10**12, -1)
-    broken = replace(policy, rows=replace(policy.rows, dense_starts=starts))
+    starts = np.where(policy.decisions.rows.dense_starts >= 0, 10**12, -1)
+    broken = with_decisions(policy, rows=replace(policy.decisions.rows, dense_starts=starts))
     broken.save(tmp_path / "x.shield")
     with pytest.raises(fs.ArtifactError, match="too late"):
         fs.Policy.load(tmp_path / "x.shield")

@@ -134,7 +134,7 @@ def test_arrays_with_unknown_outcomes_are_refused(missing: Any) -> None:
     outcomes = [bool(z) if y else missing for y, z in zip(ACCEPTED, GOOD, strict=True)]
     model = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
     policy = fs.synthesize(EQUAL, model, horizon=1000, method="long")
-    stream, monitor = fs.Stream(policy), fs.Monitor(EQUAL)
+    stream, monitor = fs.Run(policy), fs.Monitor(EQUAL)
     for read in (
         lambda: fs.InputModel.estimate(GROUPS, ACCEPTED, None, outcomes),
         lambda: fs.Shield(policy).decide_many(GROUPS, ACCEPTED, 1.0, outcomes),

@@ -20,7 +20,7 @@ from strategies import (
 )
 
 import fairshield as fs
-from fairshield.counts import GroupCount
+from fairshield.base.counts import GroupCount
 from fairshield.spec import LinearProperty, NoRequirement, binding, can_bind, can_ever_bind
 
 own = st.one_of(

@@ -84,7 +84,7 @@ def test_sentences():
         "is asked",
         fs.BoundedRates("0.3", "0.7"): "rate 0.25 of w where 0.3 to 0.7 is asked",
         Quota(4): "bias 1 between m and w where at most 0 is asked",
-        fs.Sustained(fs.DemographicParity("0.1")): "gap 0.4167 between w and m where at most "
+        fs.spec.Sustained(fs.DemographicParity("0.1")): "gap 0.4167 between w and m where at most "
         "0.1 is asked",
     }
     assert {prop: str(prop.finding(counts)) for prop in say} == say

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fairshield as fs
-from fairshield.evaluate import evaluate
+from fairshield.analysis.simulate import simulate
 from fairshield.periodic import Perpetual, StaticFair
-from fairshield.simulate import simulate
+from fairshield.runtime.evaluate import evaluate
 
 PROP = fs.DemographicParity("0.2")
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -39,10 +39,10 @@ def watched() -> fs.Monitor:
 
 SHOWN: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "policy": (policy, ["<Policy: ", WORDS, "6 decisions", "a and b", "expected cost"]),
-    "long": (lambda: policy(60, method="long"), ["<LongPolicy: ", "long method"]),
+    "long": (lambda: policy(60, method="long"), ["<Policy: ", "long method"]),
     "three groups": (
         lambda: fs.synthesize(fs.DemographicParity("0.5"), THREE, horizon=4),
-        ["<ManyPolicy: ", "a, b and c"]),
+        ["<Policy: ", "a, b and c"]),
     "periodic policy": (lambda: StaticFair(PROP, INPUTS, 6), ["<StaticFair: ", WORDS]),
     "perpetual policy": (lambda: Perpetual(PROP, INPUTS, 10), ["<Perpetual: ", WORDS]),
     "shield": (
@@ -51,13 +51,13 @@ SHOWN: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "shield at its end": (
         lambda: decided(fs.Shield(policy()), "ababab"), ["6 of 6 decisions", ", fair>"]),
     "stream": (
-        lambda: decided(fs.Stream(policy(), unseen="follow"), "ababababc"),
-        ["<Stream: ", "window 2, 2 of 6", "1 of unseen groups followed"]),
+        lambda: decided(fs.Run(policy(), unseen="follow"), "ababababc"),
+        ["<Run: ", "window 2, 2 of 6", "1 of unseen groups followed"]),
     "perpetual shield": (
         lambda: decided(fs.PerpetualShield(PROP, INPUTS, period=10)),
         ["<PerpetualShield: ", "period 1, 4 of 10 decisions"]),
     "periodic stream": (
-        lambda: decided(fs.Stream(StaticFair(PROP, INPUTS, 6))), ["period 1, 4 of 6"]),
+        lambda: decided(fs.Run(StaticFair(PROP, INPUTS, 6))), ["period 1, 4 of 6"]),
     "simulation": (
         lambda: simulate(policy(), n_windows=50, rng=np.random.default_rng(0)),
         ["<Simulation: 50 windows of 6 decisions: 0 unfair", "overruled"]),
@@ -94,7 +94,7 @@ def test_what_is_shown_is_a_summary(what: str) -> None:
 
 def test_a_shield_says_whether_its_counters_hold_and_whether_that_shows_anything() -> None:
     shields = (fs.Shield(policy()), fs.PerpetualShield(PROP, INPUTS, period=10))
-    for shield in (*shields, fs.Stream(policy())):
+    for shield in (*shields, fs.Run(policy())):
         assert (shield.holds(), shield.verdict()) == (True, "exempt")  # nobody was seen
         decided(shield, "aabb")
         assert (shield.holds(), shield.verdict()) == (True, "fair")

@@ -16,13 +16,12 @@ from fairshield.periodic import (
     DynamicShield,
     ExactPeriodic,
     PeriodicPolicy,
-    PeriodicShield,
     Perpetual,
     PerpetualShield,
+    Run,
     StaticBounded,
     StaticFair,
 )
-from fairshield.periodic.verify import verify_periodic
 from fairshield.spec import NoRequirement, can_bind
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -150,7 +149,7 @@ def test_what_binds_in_a_period_is_enforced(kind: str) -> None:
 def test_periods_too_short_to_enforce_anything_may_end_unfair(kind: str) -> None:
     """The property of the run binds and fails, so it is not vacuous."""
     policy = IDLE[kind]()
-    shield = PeriodicShield(policy)
+    shield = Run(policy)
     for i in range(8 * policy.period):
         assert not shield.decide("ab"[i % 2], proposed=i % 2 == 0).overruled
     assert shield.guarantee.unfair_at is not None
@@ -162,7 +161,7 @@ def test_periods_too_short_to_enforce_anything_may_end_unfair(kind: str) -> None
 @pytest.mark.filterwarnings("ignore::fairshield.VacuousWarning")
 @pytest.mark.parametrize("kind", NEVER)
 def test_a_run_that_nothing_can_bind_is_promised_nothing(kind: str) -> None:
-    shield = PeriodicShield(NEVER[kind]())
+    shield = Run(NEVER[kind]())
     for i in range(9):
         said = shield.guarantee
         assert not said.can_bind
@@ -179,28 +178,29 @@ def test_a_run_that_nothing_can_bind_is_promised_nothing(kind: str) -> None:
 @pytest.mark.filterwarnings("ignore::fairshield.VacuousWarning")
 def test_a_last_period_that_bound_nothing_is_not_said_to_hold() -> None:
     """Of 8 people 4 may be of either group, and here they are not."""
-    shield = PeriodicShield(EVENTUALLY["exact"]())
+    shield = Run(EVENTUALLY["exact"]())
     shield.decide_many(["a"] * 8, [True] * 8)
     assert shield.guarantee.verdict == "exempt"
     assert "bound nothing at the end of the last period" in str(shield.guarantee)
     for group, said in (("b", "holds"), ("a", "bound nothing")):
-        other = PeriodicShield(EVENTUALLY["exact"]())
+        other = Run(EVENTUALLY["exact"]())
         other.decide_many(["a"] * 4 + [group] * 4, [True] * 8)
         assert f"{said} at the end of the last period" in str(other.guarantee)
 
 
+@pytest.mark.slow
 def test_certificates_count_where_nothing_binds_yet() -> None:
-    found = verify_periodic(EVENTUALLY["perpetual"]())
+    found = fs.verify(EVENTUALLY["perpetual"]())
     assert (found.verdict, found.exhaustive) == ("kept", False)
     assert "later periods rest on a theorem (perpetual shields are always fair)" in str(found)
 
 
 def test_periods_in_which_nothing_can_bind_show_nothing() -> None:
-    found = verify_periodic(EVENTUALLY["dynamic"](), periods=2)
+    found = fs.verify(EVENTUALLY["dynamic"](), periods=2)
     assert (found.verdict, found.holds) == ("vacuous", True)
     assert "not in these periods" in str(found)
     for kind in ("exact", "dynamic", "perpetual"):
-        assert verify_periodic(NEVER[kind]()).verdict == "vacuous"
+        assert fs.verify(NEVER[kind]()).verdict == "vacuous"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_periods_in_which_nothing_can_bind_show_nothing() -> None:
 def test_what_was_looked_at_and_what_rests_on_a_theorem(
     policy: PeriodicPolicy, verdict: tuple[Any, ...], words: str
 ) -> None:
-    found = verify_periodic(policy)
+    found = fs.verify(policy)
     assert (found.verdict, found.exhaustive, found.rests_on) == verdict
     assert words in found.result
     told = found.to_dict()
@@ -233,7 +233,7 @@ def test_what_was_looked_at_and_what_rests_on_a_theorem(
 @pytest.mark.parametrize("periods", [1, 2])
 def test_whoever_asks_about_some_periods_is_answered_about_these(periods: int) -> None:
     policy = Dynamic(rare(0, "0.5"), EVEN, 4)
-    found = verify_periodic(policy, periods=periods)
+    found = fs.verify(policy, periods=periods)
     assert (found.verdict, found.exhaustive, found.rests_on) == ("kept", False, None)
     asked = "the first period" if periods == 1 else "the first 2 periods"
     assert f"{asked}, groups" in str(found.claim)
@@ -242,9 +242,9 @@ def test_whoever_asks_about_some_periods_is_answered_about_these(periods: int) -
 
 
 def test_a_theorem_covers_more_than_the_periods_asked_about() -> None:
-    found = verify_periodic(Perpetual(rare(0), EVEN, 4), periods=1)
+    found = fs.verify(Perpetual(rare(0), EVEN, 4), periods=1)
     assert (found.verdict, found.claim.asked_periods) == ("kept", None)
     assert "asked about" not in found.result
     other = fs.DemographicParity("0.05", min_support=8)
-    uncovered = verify_periodic(Perpetual(rare(0), EVEN, 4), prop=other, periods=1)
+    uncovered = fs.verify(Perpetual(rare(0), EVEN, 4), prop=other, periods=1)
     assert (uncovered.rests_on, uncovered.claim.asked_periods) == (None, 1)

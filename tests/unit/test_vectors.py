@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from fairshield.synthesis.vectors import (
+from fairshield.synthesis.exact.vectors import (
     LANES,
     above,
     count_bits,

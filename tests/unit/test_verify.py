@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -19,15 +18,17 @@ from strategies import (
     labelled_properties,
     plain_properties,
     specs,
+    with_decisions,
     with_rows,
+    with_spec,
 )
 
 import fairshield as fs
-from fairshield.layout import layer_rows
+from fairshield.analysis.verify.reach import usable_costs
+from fairshield.policy.layout import layer_rows
+from fairshield.policy.rows import CUTS_WIDTH, RowTable
 from fairshield.records import read_records
-from fairshield.rows import CUTS_WIDTH, RowTable
 from fairshield.spec import NoRequirement
-from fairshield.verify.reach import usable_costs
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 
@@ -187,7 +188,7 @@ def test_counters_beyond_64_bit_products_are_decided_exactly() -> None:
     policy = fs.synthesize(fs.DemographicParity("0.1"), EVEN, horizon=4, start=start)
     assert fs.verify(policy).holds
     even = fs.DemographicParity(0)
-    assert not fs.verify(replace(policy, prop=even)).holds
+    assert not fs.verify(with_spec(policy, prop=even)).holds
 
 
 def test_progress_rises_to_one(plain_policy: fs.Policy) -> None:
@@ -203,7 +204,7 @@ def test_progress_rises_to_one(plain_policy: fs.Policy) -> None:
 
 def test_the_earliest_checkpoint_is_reported() -> None:
     policy = fs.synthesize(fs.DemographicParity(1), EVEN, horizon=6)
-    broken = replace(policy, prop=fs.DemographicParity("0.5"), checkpoints=(2, 4))
+    broken = with_spec(policy, prop=fs.DemographicParity("0.5"), checkpoints=(2, 4))
     result = fs.verify(broken)
     assert len(result.counterexample.decisions) == 2
     check_counterexample(broken, result)
@@ -211,16 +212,16 @@ def test_the_earliest_checkpoint_is_reported() -> None:
 
 def test_a_state_marked_infeasible_is_no_violation_while_the_property_holds() -> None:
     policy = fs.synthesize(fs.DemographicParity(1), EVEN, horizon=4)
-    rows = policy.rows
-    lost = replace(policy, rows=RowTable(np.zeros_like(rows.cuts), *arrays_of(rows)[1:]))
+    rows = policy.decisions.rows
+    lost = with_decisions(policy, rows=RowTable(np.zeros_like(rows.cuts), *arrays_of(rows)[1:]))
     assert not fs.Shield(lost).guaranteed
     assert fs.verify(lost).holds
 
 
 def test_a_policy_that_follows_every_proposal_is_refuted() -> None:
     policy = fs.synthesize(fs.DemographicParity("0.25"), EVEN, horizon=4)
-    rows = policy.rows
-    lost = replace(policy, rows=RowTable(np.zeros_like(rows.cuts), *arrays_of(rows)[1:]))
+    rows = policy.decisions.rows
+    lost = with_decisions(policy, rows=RowTable(np.zeros_like(rows.cuts), *arrays_of(rows)[1:]))
     check_result(lost, 4)
 
 
@@ -229,15 +230,15 @@ def test_a_violation_that_only_the_lower_of_two_costs_leads_to_is_found() -> Non
     inputs = fs.InputModel(("a", "b"), levels, np.full((2, 2, 2), 0.125), edges=edges)
     policy = fs.synthesize(fs.DemographicParity(1), inputs, horizon=2)
     # Proposals to accept are overruled, but not those of cost level 0.
-    codes = np.ones_like(policy.rows.dense_codes)
+    codes = np.ones_like(policy.decisions.rows.dense_codes)
     ranks = np.broadcast_to(np.array([1, 0]), policy.ranks.shape).copy()
-    broken = with_rows(replace(policy, ranks=ranks), dense_codes=codes)
-    check_result(replace(broken, prop=fs.DemographicParity("0.5")), 2)
+    broken = with_rows(with_decisions(policy, ranks=ranks), dense_codes=codes)
+    check_result(with_spec(broken, prop=fs.DemographicParity("0.5")), 2)
 
 
 def test_a_verification_is_as_true_as_its_guarantee(plain_policy: fs.Policy) -> None:
     confirmed = fs.verify(plain_policy)
-    refuted = fs.verify(replace(plain_policy, prop=fs.DemographicParity(0)))
+    refuted = fs.verify(with_spec(plain_policy, prop=fs.DemographicParity(0)))
     assert confirmed
     assert not refuted
     assert "holds" in str(confirmed)
@@ -248,7 +249,7 @@ def test_a_verification_is_as_true_as_its_guarantee(plain_policy: fs.Policy) -> 
 
 def test_an_infinite_bias_is_null_in_json() -> None:
     policy = fs.synthesize(fs.DemographicParity(1), EVEN, horizon=2)
-    result = fs.verify(replace(policy, prop=fs.DisparateImpact(2, two_sided=False)))
+    result = fs.verify(with_spec(policy, prop=fs.DisparateImpact(2, two_sided=False)))
     assert result.counterexample.bias == math.inf
     assert result.to_dict()["counterexample"]["bias"] is None
 
@@ -262,9 +263,9 @@ def arrays_of(rows: RowTable) -> list[np.ndarray]:
 
 def dense_rows(policy: fs.Policy) -> np.ndarray:
     """Numbers of the rows stored state by state."""
-    if policy.rows.cuts.shape[1] == CUTS_WIDTH:
-        return policy.rows.dense_rows
-    return np.flatnonzero(policy.rows.dense_starts >= 0)
+    if policy.decisions.rows.cuts.shape[1] == CUTS_WIDTH:
+        return policy.decisions.rows.dense_rows
+    return np.flatnonzero(policy.decisions.rows.dense_starts >= 0)
 
 
 def row_lengths(policy: fs.Policy) -> np.ndarray:
@@ -276,7 +277,7 @@ def row_lengths(policy: fs.Policy) -> np.ndarray:
 @st.composite
 def changed_cut(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """Another feasible interval, or another cut, in one row; the codes of dense rows stay put."""
-    cuts = policy.rows.cuts.copy()
+    cuts = policy.decisions.rows.cuts.copy()
     row = draw(st.integers(0, len(cuts) - 1))
     most = int(row_lengths(policy)[row])
     narrow = row in dense_rows(policy)
@@ -291,12 +292,12 @@ def changed_cut(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
 @st.composite
 def widened(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """Everything from some row on is called feasible."""
-    cuts = policy.rows.cuts.copy()
+    cuts = policy.decisions.rows.cuts.copy()
     first = draw(st.integers(0, len(cuts) - 1))
     cuts[first:, 0], cuts[first:, 1] = 0, row_lengths(policy)[first:]
     if cuts.shape[1] == CUTS_WIDTH:
         cuts[first:, 2:] = 0
-    rows, starts = policy.rows.dense_rows, policy.rows.dense_starts.copy()
+    rows, starts = policy.decisions.rows.dense_rows, policy.decisions.rows.dense_starts.copy()
     if cuts.shape[1] == CUTS_WIDTH:
         rows, starts = rows[rows < first], starts[rows < first]
     else:
@@ -307,7 +308,7 @@ def widened(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
 @st.composite
 def changed_codes(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """Other codes in dense rows, also those that mean not feasible."""
-    codes = policy.rows.dense_codes.copy()
+    codes = policy.decisions.rows.dense_codes.copy()
     least = int(np.iinfo(codes.dtype).min)
     for _ in range(draw(st.integers(1, 5)) if len(codes) else 0):
         levels = len(policy.edges)
@@ -320,8 +321,8 @@ def changed_codes(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
 def changed_property(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """A property that the policy was not made for, perhaps a tighter bound."""
     if policy.labelled:
-        return replace(policy, prop=draw(labelled_properties), terminal=None)
-    return replace(policy, prop=draw(plain_properties))
+        return with_spec(policy, prop=draw(labelled_properties), terminal=None)
+    return with_spec(policy, prop=draw(plain_properties))
 
 
 @st.composite
@@ -329,7 +330,7 @@ def changed_ranks(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """Other cost levels are overruled."""
     n = policy.ranks.size
     ranks = draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n))
-    return replace(policy, ranks=np.array(ranks).reshape(policy.ranks.shape))
+    return with_decisions(policy, ranks=np.array(ranks).reshape(policy.ranks.shape))
 
 
 @st.composite
@@ -338,7 +339,7 @@ def changed_window(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     points = draw(st.sets(st.integers(1, policy.horizon), max_size=3))
     seen = {g: draw(st.integers(0, 3)) for g in policy.groups}
     start = fs.Counts({g: (n, draw(st.integers(0, n))) for g, n in seen.items()})
-    return replace(policy, start=start, checkpoints=tuple(sorted(points)))
+    return with_spec(policy, start=start, checkpoints=tuple(sorted(points)))
 
 
 @st.composite
@@ -347,7 +348,7 @@ def changed_end(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     outcome = policy.prop.relevant_outcome
     others = plain_properties if outcome is None else labelled_properties
     same = others.filter(lambda prop: prop.relevant_outcome == outcome)
-    return replace(policy, terminal=draw(st.just(NoRequirement(outcome)) | same))
+    return with_spec(policy, terminal=draw(st.just(NoRequirement(outcome)) | same))
 
 
 TAMPERING = (
@@ -391,7 +392,7 @@ def test_a_tighter_bound_than_planned_is_refuted_unless_it_holds_anyway(
 ) -> None:
     cls = fs.EqualOpportunity if labelled else fs.DemographicParity
     policy = fs.synthesize(cls(planned), EVEN, horizon=horizon)
-    claim = replace(policy, prop=cls(claimed))
+    claim = with_spec(policy, prop=cls(claimed))
     if claimed >= planned:
         assert fs.verify(claim).holds
     else:
@@ -401,7 +402,7 @@ def test_a_tighter_bound_than_planned_is_refuted_unless_it_holds_anyway(
 @st.composite
 def scrambled(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
     """Tables with arbitrary numbers in a few places."""
-    cuts, dense_rows, dense_starts, codes = (a.copy() for a in arrays_of(policy.rows))
+    cuts, dense_rows, dense_starts, codes = (a.copy() for a in arrays_of(policy.decisions.rows))
     for _ in range(draw(st.integers(1, 4))):
         array = draw(
             st.sampled_from([a for a in (cuts, dense_rows, dense_starts, codes) if a.size])
@@ -410,7 +411,7 @@ def scrambled(draw: st.DrawFn, policy: fs.Policy) -> fs.Policy:
         near = st.integers(max(-2, info.min), min(len(cuts) + 2, info.max))
         value = draw(near | st.integers(info.min, info.max))
         array.reshape(-1)[draw(st.integers(0, array.size - 1))] = value
-    return replace(policy, rows=RowTable(cuts, dense_rows, dense_starts, codes))
+    return with_decisions(policy, rows=RowTable(cuts, dense_rows, dense_starts, codes))
 
 
 @given(specs(horizons=(1, 4)), st.data())

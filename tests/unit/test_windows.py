@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
+from fairshield.periodic.windows import Tally
 from fairshield.records import Record
-from fairshield.windows import Tally
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 POLICIES = [
@@ -24,7 +25,7 @@ POLICIES = [
 rows = st.lists(st.tuples(st.integers(0, 1), st.booleans(), st.booleans()), max_size=40)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from(POLICIES), rows, st.lists(st.integers(0, 40), max_size=4))
 def test_a_report_finds_the_windows_in_which_an_audit_finds_violations(
     policy: fs.Policy, stream: list[tuple[int, bool, bool]], cuts: list[int]
@@ -75,7 +76,7 @@ def test_windows_that_bound_nothing_are_told_with_what_was_measured() -> None:
     assert report.to_dict()["widest"]["pair"] == ["b", "a"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows)
 def test_the_widest_end_is_the_audits(stream: list[tuple[int, bool, bool]]) -> None:
     for policy in POLICIES[::3]:

@@ -14,9 +14,9 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import fairshield as fs
-from fairshield.evaluate import evaluate
+from fairshield.analysis.simulate import simulate
 from fairshield.fairlearn import property_of
-from fairshield.simulate import simulate
+from fairshield.runtime.evaluate import evaluate
 
 PROP = fs.DemographicParity("0.25")
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -31,8 +31,8 @@ def shield() -> fs.Shield:
     return fs.Shield(policy())
 
 
-def stream() -> fs.Stream:
-    return fs.Stream(policy())
+def stream() -> fs.Run:
+    return fs.Run(policy())
 
 
 def monitor() -> fs.Monitor:
@@ -113,8 +113,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fs.pareto(PROP, INPUTS, horizons=[4], bounds=["0.1"]), "Parity"),
     # Shields and streams
     "a policy by its name": (lambda: fs.Shield("loans.shield"), "str"),
-    "a stream of a property": (lambda: fs.Stream(PROP), "DemographicParity"),
-    "a stream of nothing": (lambda: fs.Stream(None), "None"),
+    "a stream of a property": (lambda: fs.Run(PROP), "DemographicParity"),
+    "a stream of nothing": (lambda: fs.Run(None), "None"),
     "a cost in words": (lambda: shield().decide("a", proposed=True, cost="dear"), "'dear'"),
     "a cost of nothing": (lambda: shield().decide("a", proposed=True, cost=None), "None"),
     "a cost below 0": (lambda: shield().decide("a", proposed=True, cost=-1), "-1"),
@@ -140,8 +140,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "an outcome not awaited": (lambda: shield().observe(None, outcome=True), "None"),
     "advice that is none": (lambda: shield().record(True, final=True), "True"),
     "requests of numbers": (lambda: list(stream().decide_each([1, 2])), "1"),
-    "unseen by a number": (lambda: fs.Stream(policy(), unseen=3), "3"),
-    "unseen as a list": (lambda: fs.Stream(policy(), unseen=["a"]), r"\['a'\]"),
+    "unseen by a number": (lambda: fs.Run(policy(), unseen=3), "3"),
+    "unseen as a list": (lambda: fs.Run(policy(), unseen=["a"]), r"\['a'\]"),
     "counts resumed from a list": (lambda: fs.Shield(policy(), counts=[1, 2]), "counts"),
     "decided in words": (
         lambda: fs.Shield(policy(), counts=policy().start, decided="2"), "'2'"),
@@ -281,7 +281,7 @@ def test_scores_of_any_size_are_read_with_a_threshold() -> None:
     decided = fs.shield_frame(frame, policy(), score="s", threshold=620)
     report = fs.audit_frame(decided, PROP, score="s", threshold=620)
     assert report.overruled == decided["overruled"].sum()
-    assert report.cost_paid == pytest.approx(decided["paid"].sum())
+    assert report.paid == pytest.approx(decided["paid"].sum())
     with pytest.raises(fs.InvalidValueError, match="threshold="):
         fs.audit_frame(decided, PROP, score="s")
 

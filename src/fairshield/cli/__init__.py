@@ -1,6 +1,6 @@
 """The command line: each command parses, calls one library function and prints.
 
-This file loads nothing but the standard library, so that it can say what is missing.
+This file imports only the standard library, so that it can name packages that are missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
         )
         raise SystemExit(2)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (open to the end)
         # A terminal that cannot show a character shows a question mark instead of failing.
         getattr(sys, name).reconfigure(errors="replace")

@@ -1,7 +1,7 @@
-"""The command ``fairshield`` and what it makes of errors.
+"""App is the command ``fairshield``; it turns errors into sentences and exit codes.
 
 Exit codes: 0 done; 1 the property is violated or cannot be guaranteed; 2 a mistake in the
-arguments, the input or the surroundings, told in one sentence; 3 nothing can be concluded; 130
+arguments, the input or the environment, explained in one sentence; 3 nothing can be concluded; 130
 interrupted.
 """
 
@@ -17,6 +17,13 @@ from typing import Any
 import click
 
 from fairshield import __version__
+from fairshield.base.errors import (
+    FairshieldError,
+    InfeasibleError,
+    OutcomesWarning,
+    VacuousWarning,
+    spelling,
+)
 from fairshield.cli.audit import audit
 from fairshield.cli.bench import bench
 from fairshield.cli.compare import compare
@@ -35,13 +42,6 @@ from fairshield.cli.simulate import simulate
 from fairshield.cli.synthesize import synthesize
 from fairshield.cli.tail import tail
 from fairshield.cli.verify import verify
-from fairshield.errors import (
-    FairshieldError,
-    InfeasibleError,
-    OutcomesWarning,
-    VacuousWarning,
-    spelling,
-)
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 _WARNINGS = (OutcomesWarning, VacuousWarning)
@@ -61,7 +61,7 @@ class App(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Commands in the order in which one meets them."""
+        """Commands in the order in which a new user needs them."""
         return list(self.commands)
 
 
@@ -109,13 +109,13 @@ def plain_errors() -> Iterator[None]:
 
 
 class _Violated(click.ClickException):
-    """What was asked for cannot be guaranteed."""
+    """The error for what cannot be guaranteed; exit code 1."""
 
     exit_code = 1
 
 
 class _Mistake(click.ClickException):
-    """Something to put right and try again."""
+    """The error for a mistake that the user can correct; exit code 2."""
 
     exit_code = 2
 
@@ -126,7 +126,7 @@ def _sentence(error: OSError) -> str:
 
 
 def _discard_output() -> None:
-    """Let what could not be written go nowhere, instead of failing once more at exit."""
+    """Redirect output to the null device, so that the flush at exit does not fail again."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -7,6 +7,9 @@ from typing import Any, get_args
 
 import click
 
+from fairshield.analysis.report import AuditReport
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.groups import Unseen
 from fairshield.cli.audit_database import audit_all, receipt_of
 from fairshield.cli.audit_log import Task, audit_one, data_of
 from fairshield.cli.audit_page import new_keeper, page_target, print_page, write_page
@@ -26,11 +29,8 @@ from fairshield.cli.options import (
 from fairshield.cli.output import INCONCLUSIVE, print_json
 from fairshield.cli.own import imports_of
 from fairshield.cli.reading import given_reading, reading_argument
-from fairshield.dates import By
-from fairshield.errors import InvalidValueError
-from fairshield.groups import Unseen
-from fairshield.reading import Reading
-from fairshield.runtime.report import AuditReport
+from fairshield.records.dates import By
+from fairshield.records.reading import Reading
 
 
 @click.command(

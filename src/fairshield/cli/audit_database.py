@@ -1,4 +1,4 @@
-"""``fairshield audit --db``: every log of a service."""
+"""``fairshield audit --db`` audits all logs in the database of a service."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fairshield.base.errors import InvalidValueError, MissingExtraError
 from fairshield.cli.output import (
     INCONCLUSIVE,
     number_of,
@@ -17,7 +18,6 @@ from fairshield.cli.output import (
     printable,
     progress_bar,
 )
-from fairshield.errors import InvalidValueError, MissingExtraError
 
 _VERDICTS = ("fair", "unfair", "exempt")
 _SHOWN = 10
@@ -60,7 +60,7 @@ def audit_all(
         progress_bar("Audit") as progress,
     ):
         found = service.audit_database(
-            connection, service.Shelf(), names, expected=expected, progress=progress
+            connection, service.LoadedPolicies(), names, expected=expected, progress=progress
         )
     if as_json:
         print_json(found.to_dict())
@@ -72,9 +72,9 @@ def audit_all(
 
 
 def _service() -> Any:
-    """The module that does it; if something it needs is missing, an error that says so."""
+    """The module of the audit; raises an error that names the extra if something is missing."""
     try:
-        return importlib.import_module("fairshield.service.audit")
+        return importlib.import_module("fairshield.service.history.audit")
     except ImportError as error:
         raise MissingExtraError(
             f"fairshield audit --db needs {error.name}, which is not installed: "
@@ -132,7 +132,7 @@ def _verdict(found: Any) -> str:
 
 
 def _fair(streams: Any) -> str:
-    """What is said where the property bound, and always held."""
+    """The line for streams in which the property bound and always held."""
     if any(stream.fair for stream in streams):
         exempt = any(stream.exempt for stream in streams)
         which = "that the property bound" if exempt else "that ended"
@@ -145,7 +145,7 @@ def _fair(streams: Any) -> str:
 
 
 def _exempt(streams: Any) -> str:
-    """What is said where the property bound nothing."""
+    """The line for streams in which the property bound nothing."""
     if any(stream.windows for stream in streams):
         return "INCONCLUSIVE: every log replays; exempt: the property bound nothing in any window"
     if any(stream.unfinished for stream in streams):

@@ -1,24 +1,24 @@
-"""A log, audited and told: what ``fairshield audit`` prints."""
+"""``audit_one`` audits the log that ``fairshield audit`` was given."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairshield.adapters.specfile import parse_property, parse_start
+from fairshield.analysis.audit import audit as audit_log
+from fairshield.analysis.report import AuditReport
+from fairshield.base.counts import Counts, Group
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.groups import MISSING, Unseen
 from fairshield.cli.output import reading_bar
 from fairshield.cli.stream import blamed_on
-from fairshield.counts import Counts, Group
-from fairshield.errors import InvalidValueError
-from fairshield.groups import MISSING, Unseen
-from fairshield.lines import Trace
-from fairshield.periodic import PeriodicPolicy, PeriodicShield, load_policy
-from fairshield.policy import Policy
-from fairshield.reading import Reading
+from fairshield.periodic import PeriodicPolicy, Run, kind_of, load_policy
+from fairshield.periodic.run import decided_again
 from fairshield.records import declared
-from fairshield.runtime.audit import audit as audit_log
-from fairshield.runtime.report import AuditReport
+from fairshield.records.lines import Trace
+from fairshield.records.reading import Reading
 from fairshield.spec import Property
-from fairshield.specfile import parse_property, parse_start
 
 
 class Task(NamedTuple):
@@ -35,34 +35,37 @@ class Task(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found, by what, in which bytes."""
+    """Found holds the report of an audit, what was audited, and the digest of the log."""
 
     task: Task
     report: AuditReport
     prop: Property
-    policy: Policy | PeriodicPolicy | None
-    shield: PeriodicShield | None
+    policy: PeriodicPolicy | None
+    shield: Run | None
     start: Counts | None
     trace: Trace
     keeper: Any
 
     @property
     def noun(self) -> str:
-        """What the log is made of."""
+        """What the parts of the log are called: a window, a period or a calendar period."""
         if "by" in self.task.chosen:
             return str(self.task.chosen["by"])
-        return "window" if self.shield is None and "period" not in self.task.chosen else "period"
+        if self.policy is not None:
+            return self.policy.noun
+        return "period" if "period" in self.task.chosen else "window"
 
     @property
-    def derived(self) -> PeriodicShield | None:
+    def derived(self) -> Run | None:
         """The shield at the end of the log, if it made all of its decisions."""
         return self.shield if self.report.difference is None else None
 
 
 def audit_one(task: Task, keeper: Any = None) -> Found:
     """Audit the log; ``keeper`` is shown every decision on the way."""
-    chosen, loaded = task.chosen, None if task.policy is None else load_policy(task.policy)
-    shield = PeriodicShield(loaded) if isinstance(loaded, PeriodicPolicy) else None
+    chosen = task.chosen
+    loaded = None if task.policy is None else kind_of(load_policy(task.policy))
+    again = {} if loaded is None else decided_again(loaded)
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
@@ -82,13 +85,12 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
             period=chosen.get("period"),
             start=start,
             checkpoints=chosen.get("checkpoints", ()),
-            policy=loaded if isinstance(loaded, Policy) else None,
-            shield=shield,
             watch=keeper,
             unseen=task.unseen,
+            **again,
             **{key: chosen[key] for key in ("by", "date_format", "timezone") if key in chosen},
         )
-    return Found(task, report, prop, loaded, shield, start, trace, keeper)
+    return Found(task, report, prop, loaded, again.get("shield"), start, trace, keeper)
 
 
 def data_of(found: Found) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def data_of(found: Found) -> dict[str, Any]:
 
 
 def _groups(
-    policy: Policy | PeriodicPolicy | None,
+    policy: PeriodicPolicy | None,
     names: tuple[str, ...] | None,
     start: dict[str, Any] | None,
 ) -> tuple[Group, ...] | None:

@@ -1,4 +1,4 @@
-"""The page of ``fairshield audit --html``."""
+"""``write_page`` writes the page of ``fairshield audit --html``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fairshield.artifact import digest_of, replacing
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.audit_log import Found, Task
 from fairshield.cli.extras import needed_by
 from fairshield.cli.output import (
@@ -18,13 +18,13 @@ from fairshield.cli.output import (
     print_facts,
 )
 from fairshield.cli.reading import given_reading
-from fairshield.errors import InvalidValueError
+from fairshield.policy.artifact import digest_of, replacing
 
 
 def page_target(page: str, log: str) -> Path:
-    """Where the page goes, which must be a name for a page and not somebody else's file."""
+    """The path of the page; refuses names that are not HTML, and files of other origin."""
     with needed_by("audit --html", extra="cli"):
-        from fairshield.dossier import MARK
+        from fairshield.reports.dossier import MARK
 
     target = Path(page or ("audit.html" if log == "-" else f"{Path(log).stem}-audit.html"))
     if target.suffix.lower() not in (".html", ".htm"):
@@ -41,15 +41,15 @@ def page_target(page: str, log: str) -> Path:
 
 
 def new_keeper() -> Any:
-    """Keeps what a page needs of every decision."""
-    from fairshield.dossier import Keeper
+    """A keeper, which records for the page what the audit finds of each decision."""
+    from fairshield.reports.dossier import Keeper
 
     return Keeper()
 
 
 def write_page(found: Found, target: Path) -> dict[str, Any]:
     """Write the page; returns where it is, its size and its digest."""
-    from fairshield.dossier import Source, collect, render
+    from fairshield.reports.dossier import Source, collect, render
 
     task, chosen = found.task, found.task.chosen
     if not found.report.overruled_by_group:
@@ -85,7 +85,7 @@ def write_page(found: Found, target: Path) -> dict[str, Any]:
 
 
 def _command(task: Task, target: Path) -> str:
-    """What makes the page again, in a folder with the files."""
+    """The command that makes the page again, run in a folder with the files."""
     words = ["fairshield", "audit", "-" if task.log == "-" else Path(task.log).name]
     if task.policy is not None:
         words += ["--policy", task.policy.name]
@@ -105,10 +105,11 @@ def _command(task: Task, target: Path) -> str:
 def _option(name: str, value: Any) -> list[str]:
     """An option as it was given."""
     flag = f"--{name.replace('_', '-')}"
-    if name not in {option.name for option in click.get_current_context().command.params}:
+    options = {option.name: option for option in click.get_current_context().command.params}
+    if name not in options:
         return ["--argument", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-    if name == "two_sided":
-        return ["--two-sided" if value else "--one-sided"]
+    if options[name].secondary_opts:
+        return [(options[name].opts if value else options[name].secondary_opts)[0]]
     if name == "start":
         return [flag, ",".join(f"{g}={seen}:{accepted}" for g, (seen, accepted) in value.items())]
     if name == "checkpoints":

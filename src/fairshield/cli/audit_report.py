@@ -1,14 +1,14 @@
-"""What ``fairshield audit`` found, for people."""
+"""``print_report`` prints what ``fairshield audit`` found, for people."""
 
 from __future__ import annotations
 
 import click
 
+from fairshield.analysis.report import AuditReport, Window
+from fairshield.base.counts import Counts, Group, in_words
 from fairshield.cli.audit_log import Found
 from fairshield.cli.output import number_of, positions, print_facts, print_table, printable
-from fairshield.counts import Counts, Group, in_words
-from fairshield.plots import sparkline, tenths
-from fairshield.runtime.report import AuditReport, Window
+from fairshield.reports.plots import sparkline, tenths
 from fairshield.spec import Finding, tally
 
 _SHOWN = 10
@@ -69,7 +69,7 @@ def _verdict(report: AuditReport, noun: str, complete: int) -> str:
 
 
 def _told(report: AuditReport, noun: str, complete: int) -> str:
-    """What is said of the property."""
+    """The verdict on the property, in words."""
     judged = report.bound + report.exempt
     if report.verdict == "unfair":
         of = f"{report.unfair:,} of {number_of(judged, noun)}"
@@ -115,7 +115,7 @@ def _another_property(found: Found) -> list[tuple[str, str]]:
 
 
 def _start(found: Found) -> list[tuple[str, str]]:
-    """Counters that no decision of the log made."""
+    """The line about counters at the start, which no decision of the log made."""
     start = found.start or (None if found.policy is None else found.policy.start)
     if start is None or not any(count.seen for count in start.values()):
         return []
@@ -129,25 +129,25 @@ def _start(found: Found) -> list[tuple[str, str]]:
 
 def _windows(report: AuditReport, complete: int) -> str:
     text = f"{complete:,} complete"
-    if report.named:  # whether the last was over by then, no log can say
+    if report.named:  # a log cannot tell whether its last calendar period is over
         last = "the last " if complete > 1 else ""
         text = f"{complete:,}, {last}as far as {report.windows[-1].last_date}"
     if len(report.windows) > complete:
-        text += f", one unfinished after {report.windows[-1].decided:,} decisions"
+        text += f", one unfinished after {report.windows[-1].decisions:,} decisions"
     if report.exempt:
         text += f"; bound in {report.bound:,}, exempt in {report.exempt:,}"
     return text
 
 
 def _interventions(report: AuditReport) -> list[tuple[str, str]]:
-    """Whom they fell on and what they cost, where the log tells."""
+    """Who was overruled, and at what cost, as far as the log tells."""
     if report.decisions and not report.told:
         return [("overruled", "cannot be told, the log has no 'proposed'; nor can the cost")]
     share = report.overruled / report.decisions if report.decisions else 0.0
     unknown = report.decisions - report.told
     more = f"; {unknown:,} more have no 'proposed'" if unknown else ""
     people = f"{report.overruled:,} ({share:.2%}): {_by_group(report.overruled_by_group)}{more}"
-    return [("overruled", people), ("cost paid", f"{report.cost_paid:.6g}")]
+    return [("overruled", people), ("cost paid", f"{report.paid:.6g}")]
 
 
 def _by_group(people: dict[Group, int]) -> str:
@@ -193,17 +193,17 @@ def _print_groups(found: Found) -> None:
     ratios = any(g.ratio is not None for g in report.groups)
     click.echo(f"\nGroups {_moment(found)}{', with ratios to the highest rate' if ratios else ''}")
     rows = [
-        [str(g.group), f"{g.people:,}", f"{g.accepted:,}", _decimal(g.rate)]
+        [str(g.group), f"{g.seen:,}", f"{g.accepted:,}", _decimal(g.rate)]
         + ([_decimal(g.ratio)] if ratios else [])
         for g in report.groups
     ]
     print_table(["", "people", "accepted", "rate", *(["ratio"] if ratios else [])], rows)
-    if ratios and any(g.people < support for g in report.groups):
+    if ratios and any(g.seen < support for g in report.groups):
         click.echo(f"Groups of fewer than {support:,} people have no ratio, and set none.")
 
 
 def _moment(found: Found) -> str:
-    """When the counters of the groups are those that are shown."""
+    """The moment, in words, of the counters of groups that are shown."""
     report, number = found.report, found.report.latest
     if number is None or not report.windows[number].complete:
         return "so far"
@@ -222,7 +222,7 @@ def _print_violations(report: AuditReport, noun: str) -> None:
         [
             _name(report, noun, violation.window),
             f"{violation.line:,}",
-            f"{violation.decided:,}",
+            f"{violation.position:,}",
             violation.finding.shown,
             *_counters(violation.counts, violation.finding),
         ]

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import click
 
-from fairshield.bench import BenchRow
-from fairshield.bench import bench as run_bench
 from fairshield.cli.options import examples, json_option, numbers_callback
 from fairshield.cli.output import human_size, print_json, print_table
+from fairshield.cli.tools.bench import BenchRow
+from fairshield.cli.tools.bench import bench as run_bench
 
 
 @click.command(

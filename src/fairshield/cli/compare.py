@@ -8,6 +8,17 @@ from typing import Any
 import click
 import numpy as np
 
+from fairshield.adapters.specfile import (
+    override,
+    parse_bounds,
+    parse_inputs,
+    parse_period,
+    parse_property,
+    parse_reading,
+    parse_start,
+    read_spec,
+)
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.options import (
     bounds_option,
     examples,
@@ -32,21 +43,18 @@ from fairshield.cli.output import (
 )
 from fairshield.cli.reading import reading_options
 from fairshield.cli.stream import blamed_on
-from fairshield.errors import InvalidValueError
 from fairshield.inputs import InputModel
-from fairshield.plots import plot_periods, require_matplotlib, sparkline, tenths
-from fairshield.reading import Reading
+from fairshield.periodic.cumulative import compared_kinds
+from fairshield.records.reading import Reading
+from fairshield.reports.plots import plot_periods, require_matplotlib, sparkline, tenths
 from fairshield.spec import Property
-from fairshield.specfile import (
-    override,
-    parse_bounds,
-    parse_inputs,
-    parse_period,
-    parse_property,
-    parse_reading,
-    parse_start,
-    read_spec,
-)
+
+OFFERED = compared_kinds()
+VARIANTS = [name for name, one in OFFERED.items() if one.variant]
+OPTIONS = {name for one in OFFERED.values() for name in one.kind.option_names()} - {
+    "periods", *(name for one in OFFERED.values() for name in one.options)
+}  # fmt: skip
+"""Options of kinds that a specification gives all shields; variants differ in the others."""
 
 
 @click.command(
@@ -69,8 +77,8 @@ from fairshield.specfile import (
     "--shields",
     metavar="KIND,...",
     callback=reading(names),
-    help="Of static-fair, static-bounded, dynamic, inactive, exact, perpetual.  "
-    "[default: all that the property allows, without inactive]",
+    help=f"Of {', '.join(OFFERED)}.  "
+    f"[default: all that the property allows, without {', '.join(VARIANTS)}]",
 )
 @bounds_option
 @lookahead_option
@@ -115,7 +123,7 @@ def compare(
     period, periods = parse_period(said), said.get("periods", 10)
     prop, reading = parse_property(said), parse_reading(said)
     inputs = parse_inputs(said, shared=None if log is None else reading)
-    options = {"lookahead": said.get("lookahead", 2), **parse_bounds(said)}
+    options = {key: said[key] for key in OPTIONS if key in said} | parse_bounds(said)
     policies = make_policies(
         prop, inputs, period=period, periods=periods, kinds=shields,
         start=parse_start(said, inputs.groups), **options,
@@ -150,7 +158,7 @@ def _streams(
 
 
 def _check_plot(plot: Path) -> None:
-    """Find out before the work that the picture cannot be drawn."""
+    """Raise before the simulation if the picture could not be drawn after it."""
     if plot.suffix.lower() != ".png":
         raise InvalidValueError(f"pictures are PNG: name the file {plot.stem}.png, not {plot.name}")
     require_matplotlib()
@@ -160,7 +168,7 @@ def _check_plot(plot: Path) -> None:
 def print_comparison(found: Any, source: str) -> None:
     """A comparison for people."""
     click.echo(
-        f"{found.prop} after every {found.period} decisions, "
+        f"{found.prop} after every {found.length} decisions, "
         f"{number_of(found.periods, 'period')}, {number_of(found.runs, 'run')}, {source}\n"
     )
     header = [
@@ -184,10 +192,10 @@ def print_comparison(found: Any, source: str) -> None:
 
 def _print_exempt(found: Any) -> None:
     """Ends at which nothing bound, if there are any."""
-    if found.exempt_ends:
+    if found.exempt:
         ends = found.runs * found.periods
         click.echo(
-            f"\nOf {ends:,} ends of periods {found.exempt_ends:,} were exempt: the property bound "
+            f"\nOf {ends:,} ends of periods {found.exempt:,} were exempt: the property bound "
             f"nothing there. Of {number_of(found.runs, 'run')} {found.exempt_runs:,} had no other "
             "ends."
         )
@@ -204,7 +212,7 @@ def _print_periods(found: Any) -> None:
 
 def _print_positions(found: Any) -> None:
     """Whom the interventions fall on, by place in the period."""
-    parts = tenths(found.period)
+    parts = tenths(found.length)
     rows = []
     for row in found.rows[1:]:
         people = [sum(row.overruled_at[slice(*part)]) for part in parts]
@@ -216,7 +224,7 @@ def _print_positions(found: Any) -> None:
 
 
 def _cost(row: Any, first: int, last: int) -> float:
-    return float(np.mean([mean.value for mean in row.cost_by_period[first:last]]))
+    return float(np.mean([mean.value for mean in row.paid_by_period[first:last]]))
 
 
 def _row(row: Any, *, exempt: bool) -> list[str]:
@@ -229,8 +237,8 @@ def _row(row: Any, *, exempt: bool) -> list[str]:
         if row.condition is None
         else _share(row.condition),
         _mean(row.overruled, 2),
-        _mean(row.cost, 2),
-        _mean(row.worst_bias, 4),
+        _mean(row.paid, 2),
+        _mean(row.mean_largest_bias, 4),
         f"{row.largest_bias:.4g}",
     ]
 

@@ -28,7 +28,7 @@ def demo(out: Path, windows: int, seed: int, as_json: bool) -> None:
     Makes shields for a lending stream and a bilingual team, runs the same windows with and
     without them, prints what changed and draws a picture.
     """
-    from fairshield.demo import run_demo
+    from fairshield.cli.tools.demo import run_demo
 
     with progress_bar("starting") as bar:
         report = run_demo(out, windows, seed, lambda doing, share: bar(share, doing))

@@ -8,7 +8,8 @@ import click
 
 from fairshield.cli.options import examples, json_option
 from fairshield.cli.output import human_size, number_of, print_facts, print_json, printable
-from fairshield.doctor import Checkup, Package, SelfCheck, checkup
+from fairshield.cli.tools.doctor import Checkup, SelfCheck, checkup
+from fairshield.cli.tools.packages import Package
 
 
 @click.command(epilog=examples("fairshield doctor", "fairshield doctor --json"))

@@ -8,6 +8,10 @@ from typing import Any
 
 import click
 
+from fairshield.adapters.specfile import parse_counts
+from fairshield.analysis.explain import Explanation
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.groups import Unseen
 from fairshield.cli.options import (
     counts_callback,
     examples,
@@ -17,18 +21,15 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import print_json, printable, reading_bar
 from fairshield.cli.reading import reading_argument
-from fairshield.cli.stream import Windows, blamed_on
-from fairshield.errors import InvalidValueError
-from fairshield.groups import Unseen
-from fairshield.periodic import PeriodicPolicy, load_policy
+from fairshield.cli.stream import RecordRun, blamed_on
+from fairshield.periodic import PeriodicPolicy, kind_of, load_policy
 from fairshield.policy import Policy
-from fairshield.reading import Reading
 from fairshield.records import declared
+from fairshield.records.reading import Reading
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
-from fairshield.specfile import parse_counts
 
-Found = tuple[dict[str, Any], Decision, Any]
+Found = tuple[dict[str, Any], Decision, Explanation]
 """Where a decision was made, the decision, and its explanation."""
 
 
@@ -83,13 +84,13 @@ def explain(
     In one sentence, with what either decision was expected to cost. Explains lines of a log that
     run has written, or one request given by options.
     """
-    loaded = load_policy(policy)
+    loaded = kind_of(load_policy(policy))
     if log is not None and group is not None:
         raise InvalidValueError(f"explain either the log {log} or a request (--group), not both")
     if log is not None:
         found = _from_log(loaded, log, reading, unseen, set(lines), only_overruled)
-    elif group is not None and isinstance(loaded, Policy):
-        found = iter([_one(loaded, group, proposed, cost, counts, decided)])
+    elif group is not None and loaded.window_policy is not None:
+        found = iter([_one(loaded.window_policy, group, proposed, cost, counts, decided)])
     elif group is not None:
         raise InvalidValueError(
             f"{policy} is periodic: what it decides depends on the whole run, so explain a log "
@@ -103,14 +104,14 @@ def explain(
 
 
 def _from_log(
-    policy: Policy | PeriodicPolicy,
+    policy: PeriodicPolicy,
     log: str,
     reading: Reading,
     unseen: Unseen,
     lines: set[int],
     only_overruled: bool,
 ) -> Iterator[Found]:
-    windows, missing = Windows(policy, unseen=unseen), set(lines)
+    windows, missing = RecordRun(policy, unseen=unseen), set(lines)
     with reading_bar("explaining", log, reading, printing=True) as source, blamed_on(log):
         for record in reading.read(source, log, exported=True, requests=True):
             answer = windows.replay(record)
@@ -132,7 +133,7 @@ def _one(
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
 ) -> Found:
-    from fairshield.explain import explain as explain_decision
+    from fairshield.analysis.explain import explain as explain_decision
 
     if proposed is None:
         raise InvalidValueError("say what was proposed: --proposed accept or --proposed reject")
@@ -157,10 +158,9 @@ def _plain(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in names} | {"why": decision.why.value}
 
 
-def _costs(explanation: Any) -> dict[str, Any]:
-    costs = getattr(explanation, "explanation", explanation)
+def _costs(explanation: Explanation) -> dict[str, Any]:
     return {
-        "cost_if_accepted": costs.if_accepted,
-        "cost_if_rejected": costs.if_rejected,
+        "cost_if_accepted": explanation.if_accepted,
+        "cost_if_rejected": explanation.if_rejected,
         "explanation": str(explanation),
     }

@@ -1,16 +1,16 @@
-"""What to say where a command needs an extra that is not installed."""
+"""``needed_by`` names the extra to install where the imports of a command fail."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 
 
 @contextlib.contextmanager
 def needed_by(command: str, *, extra: str) -> Iterator[None]:
-    """For the imports of a command: a missing module is a sentence that says what to install."""
+    """Turn an import error of a command into a sentence that says what to install."""
     try:
         yield
     except MissingExtraError:

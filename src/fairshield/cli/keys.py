@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples, json_option
 from fairshield.cli.output import print_json, print_table, printable
-from fairshield.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from fairshield.service.store import Connection, KeyRow
 
 SCOPES = ("decide", "read", "admin")
-"""Those of the service, which is not loaded to show a help page."""
+"""The scopes of the service, repeated here because importing it would slow down help pages."""
 _SEEN_WITHIN = "a running service sees it within a second or two"
 
 db_option = click.option(
@@ -68,7 +68,7 @@ def keys() -> None:
 def create(db: str, name: str, scopes: tuple[str, ...], stream: str | None, as_json: bool) -> None:
     """Make a key, and print its token once."""
     with needed_by("keys", extra="service"):
-        from fairshield.service.access import new_key
+        from fairshield.service.web.access import new_key
 
     _check_stream(stream)
     created = "://" not in db and not Path(db).exists()
@@ -149,7 +149,7 @@ def revoke(id: str, db: str, as_json: bool) -> None:
 def _check_stream(name: str | None) -> None:
     import msgspec
 
-    from fairshield.service.messages import Name
+    from fairshield.wire.messages import Name
 
     try:
         msgspec.convert(name, Name | None)
@@ -180,7 +180,7 @@ def _opened(db: str, *, new: bool = False) -> Iterator[Connection]:
 
 
 def _facts(row: KeyRow) -> dict[str, Any]:
-    """What may be shown of a key."""
+    """The facts about a key that may be shown."""
     return {
         "id": row.id,
         "name": row.name,

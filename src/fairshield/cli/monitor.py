@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from fairshield.adapters.specfile import parse_inputs, parse_property, parse_start
+from fairshield.base.counts import Group
+from fairshield.base.errors import FairshieldError, InvalidValueError
 from fairshield.cli.monitor_report import print_monitored
 from fairshield.cli.options import (
     examples,
@@ -28,13 +31,10 @@ from fairshield.cli.output import (
 )
 from fairshield.cli.reading import reading_argument
 from fairshield.cli.stream import blamed_on
-from fairshield.counts import Group
-from fairshield.errors import FairshieldError, InvalidValueError
 from fairshield.monitor import Monitor, Saving
 from fairshield.periodic import load_policy
-from fairshield.reading import Reading
 from fairshield.records import Record, declared
-from fairshield.specfile import parse_inputs, parse_property, parse_start
+from fairshield.records.reading import Reading
 
 
 @click.command(
@@ -182,7 +182,7 @@ def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...
 
 
 def _check_counted(monitor: Monitor, waiting: int) -> None:
-    """Refuse to call a log fair of which nothing could be counted."""
+    """Refuse a log of which nothing could be counted, instead of calling it fair."""
     if waiting and not monitor.decided:
         raise InvalidValueError(
             f"none of {number_of(waiting, 'record')} has an 'outcome', without which "

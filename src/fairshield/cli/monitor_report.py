@@ -1,4 +1,4 @@
-"""What ``fairshield monitor`` saw, for people."""
+"""``print_monitored`` prints what ``fairshield monitor`` saw, for people."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import click
 
 from fairshield.cli.output import number_of, print_facts, print_table, printable
 from fairshield.monitor import MonitorReport, Saving
-from fairshield.monitor.sequences import Interval
 from fairshield.monitor.words import MOST_PAIRS, rest_of, widest_first
+from fairshield.spec import Interval
 
 _SHOWN = 10
 """Alarms listed; ``--json`` has all that are kept."""
@@ -62,7 +62,7 @@ def _print_pairs(report: MonitorReport) -> None:
 
 def _print_alarms(report: MonitorReport) -> None:
     click.echo("\nAlarms")
-    # The lasting ones first: there may be one alarm for every window.
+    # Alarms about windows come last, because there may be one for every window.
     alarms = sorted(report.alarms, key=lambda alarm: alarm.kind == "violation")
     for alarm in alarms[:_SHOWN]:
         click.echo(f"- {printable(alarm)}")

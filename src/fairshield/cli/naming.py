@@ -1,4 +1,4 @@
-"""Arguments as the command line calls them, for the remedies in the library's messages."""
+"""``option_of`` names arguments of the library as options, in remedies of its messages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import click
 from click.core import ParameterSource
 
 _OTHERWISE = {"groups": "names", "names": "groups", "shadow": "policy", "policy": "shadow"}
-"""What an argument is called by commands that have no option of its name."""
+"""Other names of arguments, for commands that have no option of the first name."""
 
 
 def option_of(name: str, value: Any) -> str:
     """The option of the current command that stands for an argument, and a value of it.
 
-    Where the command has none, or is told the rest by a file, the argument is a key of such a
-    file.
+    Where the command has no such option, or reads a spec file, the result is a key of that file.
     """
     option = _option(name)
     if option is None:

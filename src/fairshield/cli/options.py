@@ -4,40 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
-from fairshield.cli.own import argument_option, import_option, property_among
-from fairshield.groups import Unseen
+from fairshield.base.groups import Unseen
+from fairshield.cli.own import argument_option, import_option, property_named
 from fairshield.periodic import PeriodicPolicy
-from fairshield.spec import (
-    BoundedRates,
-    DemographicParity,
-    DisparateImpact,
-    EqualOpportunity,
-    PredictiveEquality,
-    ShareParity,
-)
+from fairshield.records import ScoreCost
+from fairshield.spec import offered_kinds
 
 KINDS = tuple(PeriodicPolicy.kinds())
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 Decorator = Callable[[Any], Any]
-
-PROPERTIES = [
-    cls.kind
-    for cls in (
-        DemographicParity,
-        EqualOpportunity,
-        PredictiveEquality,
-        DisparateImpact,
-        ShareParity,
-        BoundedRates,
-    )
-]
-
 
 # Kinds of values ----------------------------------------------------------------------------
 
@@ -131,7 +112,7 @@ _shares_callback = reading(lambda text: pairs(text, share))
 
 
 def combined(*decorators: Decorator) -> Callable[[F], F]:
-    """All of these options, in this order."""
+    """A decorator that adds all of these options, in this order."""
 
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
@@ -170,8 +151,8 @@ property_options = combined(
     click.option(
         "--property",
         metavar="NAME",
-        callback=reading(property_among(PROPERTIES)),
-        help=f"What must hold: {', '.join(PROPERTIES)}.",
+        callback=reading(property_named),
+        help=f"What must hold: {', '.join(offered_kinds())}.",
     ),
     click.option("--bound", metavar="NUMBER", help="Exact, as in 0.1 or 1/10."),
     click.option("--lower", metavar="NUMBER", help="Least rate (bounded-rates)."),
@@ -263,7 +244,7 @@ input_options = combined(
     click.option(
         "--cost",
         metavar="COST",
-        callback=reading(number_or(float, "confidence", "constant")),
+        callback=reading(number_or(float, *get_args(ScoreCost))),
         help="With scores: confidence or constant; with --groups: a number.",
     ),
     click.option(
@@ -288,7 +269,7 @@ input_options = combined(
 
 
 def examples(*lines: str) -> str:
-    """The end of a help page; lines stay as they are."""
+    """The examples at the end of a help page; their lines are not wrapped."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
 

@@ -1,4 +1,4 @@
-"""What people see: tables, bars, sizes; what machines see: one line of JSON."""
+"""Functions that print tables, bars and sizes for people, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any
 
 import click
 
-from fairshield.errors import InvalidValueError
-from fairshield.lines import Trace, open_lines
-from fairshield.reading import Reading
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.words import human_size as human_size
+from fairshield.records.lines import Trace, open_lines
+from fairshield.records.reading import Reading
 
 INCONCLUSIVE = 3
-"""Exit status of a command that judges, where nothing bound or nothing could be told."""
+"""Exit status of a command that could not conclude anything, as nothing bound."""
 _UNWRAPPED = 240
 _LINES_PER_REPORT = 1000
 _PATIENCE = 1.0
@@ -67,7 +68,7 @@ def _print_columns(
     for row in rows:
         # Group names are the user's: they may look like markup, or move the cursor.
         table.add_row(*(Text(printable(cell)) for cell in row))
-    # Only a terminal has an edge at which to wrap.
+    # Lines wrap on a terminal only.
     console = Console(width=None if sys.stdout.isatty() else _UNWRAPPED)
     with console.capture() as captured:
         console.print(table)
@@ -76,7 +77,7 @@ def _print_columns(
 
 
 def check_target(target: Path) -> None:
-    """Find out before the work, not after it, that its result cannot be written."""
+    """Raise before the work if its result could not be written after it."""
     folder = target.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidValueError(
@@ -85,7 +86,7 @@ def check_target(target: Path) -> None:
 
 
 def number_of(n: int, noun: str) -> str:
-    """So many of them.
+    """A number and its noun, in the plural where it is not 1.
 
     >>> number_of(1, "run"), number_of(2000, "run")
     ('1 run', '2,000 runs')
@@ -96,25 +97,13 @@ def number_of(n: int, noun: str) -> str:
 def printable(text: object) -> str:
     r"""Text from elsewhere, without what would move a terminal's cursor or change its colours.
 
-    Nor does it change the direction of writing, and so what seems to be written.
+    Characters that change the direction of writing are replaced as well, because they change how
+    the text reads.
 
     >>> printable("clear \x1b[2J the screen")
     'clear �[2J the screen'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-
-
-def human_size(size: float) -> str:
-    """A size in bytes for people.
-
-    >>> human_size(1_083_008)
-    '1.1 MB'
-    """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" or size >= 10 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def positions(first: int, last: int) -> str:
@@ -146,7 +135,7 @@ def reading_bar(
 ) -> Iterator[Iterator[str]]:
     """The lines of a file or of standard input; a bar says how much of a file was read.
 
-    With ``printing`` something is printed on the way: on a terminal that is the progress.
+    With ``printing`` the command prints while it reads: on a terminal no bar is needed then.
     """
     is_file = str(path) != "-" and Path(path).is_file()
     if not is_file or not sys.stderr.isatty() or (printing and sys.stdout.isatty()):

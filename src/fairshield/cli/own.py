@@ -1,6 +1,7 @@
-"""Properties of the user's own: imported because the command line says so, never because of a file.
+"""``import_property`` imports properties that ``--import`` names, never those of a file.
 
-A policy file names its property; code is run only if ``--import`` names it, too.
+A policy file names its property.  The code of that property runs only if ``--import`` names it,
+because a file may come from anywhere.
 """
 
 from __future__ import annotations
@@ -9,22 +10,18 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from fairshield.spec import Property
-from fairshield.specfile import known_keys
-
-_BUILT_IN = frozenset(Property._registry)
-
+from fairshield.adapters.specfile import known_keys
+from fairshield.spec import KINDS, Property, offered_kinds, parameters_of
 
 _IMPORTS = "fairshield.imports"
 
 
 def imports_of(ctx: click.Context) -> tuple[str, ...]:
-    """What the command line says to import."""
+    """The values of ``--import`` of the current command."""
     return tuple(ctx.meta.get(_IMPORTS, ()))
 
 
@@ -38,7 +35,7 @@ def _imported(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]
 
 
 def import_property(name: str) -> type[Property]:
-    """The property that ``"module:Class"`` names; the current folder is looked in, too."""
+    """The property class that ``"module:Class"`` names; the current folder is searched, too."""
     where, _, what = name.partition(":")
     if not where or not what:
         raise ValueError(f"cannot read {name!r}: expected MODULE:CLASS, as in rules:Quota")
@@ -48,7 +45,7 @@ def import_property(name: str) -> type[Property]:
         known = _properties_of(sys.modules[where])
         has = f"it has {', '.join(known)}" if known else "it has no properties"
         raise ValueError(f"{what} of the module {where} {is_there}: {has}")
-    if found not in Property._registry.values():
+    if found not in KINDS.values():
         raise ValueError(
             f"{name} has no name for files: give it one, as in class {what}(Property, kind='quota')"
         )
@@ -61,7 +58,7 @@ def _module(name: str) -> Any:
         sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
-    except Exception as error:  # whatever a user's module raises is a mistake to be told
+    except Exception as error:  # a user's module may raise anything
         if isinstance(error, ModuleNotFoundError) and error.name in _ancestors(name):
             raise ValueError(
                 f"no module {name!r}: it must be in the current folder, or installed"
@@ -86,25 +83,21 @@ def _properties_of(module: Any) -> list[str]:
     )
 
 
-def property_among(offered: list[str]) -> Callable[[str], str]:
-    """Reads the name of a property: one of ``offered``, or of the user's own."""
-
-    def read(text: str) -> str:
-        known = [*offered, *(kind for kind in Property._registry if kind not in _BUILT_IN)]
-        if text in known:
-            return text
-        raise ValueError(
-            f"{text!r} is not one of {', '.join(map(repr, known))}; a property of your own is "
-            "brought along with --import MODULE:CLASS"
-        )
-
-    return read
+def property_named(text: str, *, taking: str = "") -> str:
+    """``text`` if it names a property that has the argument ``taking``; else raises."""
+    known = [kind for kind in offered_kinds() if not taking or taking in parameters_of(kind)]
+    if text in known:
+        return text
+    raise ValueError(
+        f"{text!r} is not one of {', '.join(map(repr, known))}; a property of your own is "
+        "brought along with --import MODULE:CLASS"
+    )
 
 
 def own_arguments(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, Any]:
-    """``most=2`` and the like: arguments of a property, whole numbers and truth values as such."""
+    """Arguments such as ``most=2`` by name; whole numbers and truth values are converted."""
     found: dict[str, Any] = {}
     for text in given:
         name, sign, value = (side.strip() for side in text.partition("="))

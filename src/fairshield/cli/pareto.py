@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fairshield.adapters.specfile import parse_inputs, parse_property, parse_start
+from fairshield.analysis.pareto import Pareto, Trade
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.options import (
-    PROPERTIES,
     examples,
     given,
     input_options,
@@ -20,15 +23,12 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import check_target, print_json, print_table, progress_bar
-from fairshield.cli.own import argument_option, import_option, property_among
+from fairshield.cli.own import argument_option, import_option, property_named
 from fairshield.cli.reading import reading_options
-from fairshield.errors import InvalidValueError
-from fairshield.pareto import Pareto, Trade
-from fairshield.plots import plot_pareto, require_matplotlib
-from fairshield.spec import BoundedRates, exact
-from fairshield.specfile import parse_inputs, parse_property, parse_start
+from fairshield.reports.plots import plot_pareto, require_matplotlib
+from fairshield.spec import exact, offered_kinds, parameters_of
 
-_BOUNDED = [kind for kind in PROPERTIES if kind != BoundedRates.kind]
+_BOUNDED = [kind for kind in offered_kinds() if "bound" in parameters_of(kind)]
 _OF_PROPERTY = ("two_sided", "min_support", "undefined")
 _MOST = 1000
 """Bounds of one curve."""
@@ -64,7 +64,7 @@ def bounds(text: str) -> tuple[Fraction, ...]:
 @click.option(
     "--property",
     metavar="NAME",
-    callback=reading(property_among(_BOUNDED)),
+    callback=reading(partial(property_named, taking="bound")),
     default="demographic-parity",
     show_default=True,
     help=f"What must hold: {', '.join(_BOUNDED)}.",
@@ -127,7 +127,7 @@ def pareto(
     """
     if as_csv and as_json:
         raise InvalidValueError("--csv and --json are two ways to write the same: choose one")
-    from fairshield.pareto import pareto as trade_off
+    from fairshield.analysis.pareto import pareto as trade_off
 
     chosen = given(words)
     own = words["arguments"]
@@ -175,7 +175,7 @@ def _row(row: Trade, knee: bool, *, exempt: bool) -> list[str]:
         f"{row.horizon:,}",
         f"{about}{row.expected_cost:.5g}" if row.expected_cost < float("inf") else "infeasible",
         "" if row.overruled is None else f"{row.overruled:.4g}",
-        "" if row.unfair is None else f"{row.unfair:.2%}",
+        "" if row.unfair_unshielded is None else f"{row.unfair_unshielded:.2%}",
         *(["" if row.exempt is None else f"{row.exempt:.2%}"] if exempt else []),
         "knee" if knee else _note(row),
     ]

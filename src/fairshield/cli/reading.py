@@ -1,4 +1,4 @@
-"""Options that say how records are written: the same for every command that reads some."""
+"""Options that say how records are written, for every command that reads records."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
+from fairshield.adapters.specfile import READING_KEYS, parse_reading
 from fairshield.cli.options import combined, given, reading
-from fairshield.lines import check_encoding
-from fairshield.reading import FIELDS, FLAGS, THOUSANDS, Reading
 from fairshield.records import as_threshold, read_number
-from fairshield.specfile import READING_KEYS, parse_reading
-from fairshield.tables import separator_of
+from fairshield.records.lines import check_encoding
+from fairshield.records.reading import FIELDS, FLAGS, THOUSANDS, Reading
+from fairshield.records.tables import separator_of
 
 Names = dict[str, tuple[str, ...]]
 
 
 def columns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Names | None:
-    """``group=sex,race`` and the like: by field, the columns to read it from."""
+    """``group=sex,race`` and the like: the columns of each field, by field."""
     found: Names = {}
     for text in given:
         field, _, theirs = (side.strip() for side in text.partition("="))
@@ -39,7 +39,7 @@ def columns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 
 
 def words(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Names | None:
-    """``approved,granted`` of all fields, ``outcome=repaid`` of one: by field, its words."""
+    """``approved,granted`` (all fields) or ``outcome=repaid`` (one field): words by field."""
     found: Names = {}
     for text in given:
         field, _, theirs = (side.strip() for side in text.rpartition("="))
@@ -70,7 +70,7 @@ def threshold(text: str) -> float:
 
 
 def given_reading(reading: Reading) -> dict[str, list[str]]:
-    """By the names of the options, their values as they are typed; those that were used."""
+    """The options of a reading that were used, by name, with their values as typed."""
     found: dict[str, list[str]] = {}
     for name, option in (("columns", "column"), ("yes_words", "yes-word"), ("no_words", "no-word")):
         for field, parts in getattr(reading, name).items():
@@ -142,7 +142,7 @@ reading_options = combined(
 
 
 def reading_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options above, given to the command as one argument ``reading``."""
+    """A decorator: the command has the options above, and gets them as argument ``reading``."""
 
     @functools.wraps(function)
     def collected(*arguments: Any, **options: Any) -> Any:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairshield.base.errors import InvalidValueError, MissingExtraError
 from fairshield.cli.options import examples, json_option, names_callback, seed_option
 from fairshield.cli.output import number_of, print_facts, print_json, print_table, progress_bar
-from fairshield.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     from fairshield_experiments.reproduce import Reproduction
@@ -124,7 +124,7 @@ def reproduce(
 
 
 def _experiments() -> Any:
-    """The module that does it; if something it needs is missing, an error that says so."""
+    """The module of the experiments; an error that names the extra if something is missing."""
     try:
         return importlib.import_module("fairshield_experiments.reproduce")
     except ImportError as error:
@@ -149,7 +149,7 @@ def _own_learner(text: str) -> tuple[str, Any]:
     module, _, attribute = place.partition(":")
     if not (name and module and attribute):
         raise InvalidValueError(f"--learner {text!r} is not NAME=MODULE:OBJECT")
-    if os.getcwd() not in sys.path:  # where python would look, and its commands do not
+    if os.getcwd() not in sys.path:  # installed commands do not search it
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -189,7 +189,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
-    """The summary; exit code 1 if something failed."""
+    """Print the summary; exit code 1 if something failed."""
     from fairshield_experiments.results.parts import VERDICTS
 
     failures = made.results.failures.to_dict("records")

@@ -15,6 +15,8 @@ from typing import Any, BinaryIO
 
 import click
 
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.groups import Unseen
 from fairshield.cli.options import examples, policy_argument, unseen_option
 from fairshield.cli.output import reading_bar
 from fairshield.cli.reading import reading_argument
@@ -22,19 +24,17 @@ from fairshield.cli.stream import (
     ANSWER_FIELDS,
     Answer,
     Lines,
-    Windows,
+    RecordRun,
     blamed_on,
     decide_stream,
     keeping_fields,
     read_stream,
     telling_price,
 )
-from fairshield.errors import InvalidValueError
-from fairshield.groups import Unseen
-from fairshield.lines import decoded
 from fairshield.periodic import load_policy
-from fairshield.reading import Reading
 from fairshield.records import Format, Record
+from fairshield.records.lines import decoded
+from fairshield.records.reading import Reading
 
 
 @click.command(
@@ -84,7 +84,7 @@ def run(
     An interrupted run is continued by the same command with --resume: what has been decided is
     checked and skipped. With -o naming the same file the output goes on where it stopped.
     """
-    windows = Windows(load_policy(policy), unseen=unseen)
+    windows = RecordRun(load_policy(policy), unseen=unseen)
     named = next((path for path in (file, resume, output) if path not in ("-", None)), "-")
     chosen = reading.format_of(named)
     earlier = _earlier(resume, output, chosen)
@@ -104,12 +104,12 @@ def run(
         click.echo("Note: the last line of the input has no end; decided as it stands.", err=True)
 
 
-def _explained(windows: Windows, answer: Answer) -> dict[str, Any]:
+def _explained(windows: RecordRun, answer: Answer) -> dict[str, Any]:
     why = str(windows.explain(answer)) if answer.decision.overruled else None
     return answer.fields() | {"explanation": why}
 
 
-# Where lines come from and go to ------------------------------------------------------------
+# Input and output ---------------------------------------------------------------------------
 
 
 _OURS: dict[Format, dict[str, Any]] = {"csv": {"separator": ","}, "jsonl": {}}
@@ -117,7 +117,7 @@ _OURS: dict[Format, dict[str, Any]] = {"csv": {"separator": ","}, "jsonl": {}}
 
 
 class _Earlier:
-    """The output of an interrupted run: its whole lines, and what to do with the rest."""
+    """_Earlier reads the whole lines of an interrupted run's output, and drops a torn one."""
 
     def __init__(self, path: Path, format: Format, continued: bool) -> None:
         self._path, self._format, self.continued = path, format, continued
@@ -141,18 +141,18 @@ class _Earlier:
             yield from decoded(iter(lambda: file.readline(self._whole - file.tell()), b""))
 
     def records(self) -> Iterator[Record]:
-        """What was decided."""
+        """The records of earlier decisions."""
         if self._whole:
             with blamed_on("the earlier output"):
                 yield from Reading(format=self._format, **_OURS[self._format]).read(self._lines())
 
     def header(self) -> list[str] | None:
-        """The columns of a CSV, if it got that far."""
+        """The columns of a CSV; ``None`` if it has no header yet."""
         is_csv = self._format == "csv"
         return next(csv.reader(self._lines()), None) if is_csv and self._whole else None
 
     def drop_torn_line(self) -> None:
-        """Make room for the next line, where the output goes on in the same file."""
+        """Cut off an unfinished last line, if the output continues in the same file."""
         if self.continued and self._torn:
             os.truncate(self._path, self._whole)
 
@@ -164,7 +164,7 @@ def _earlier(resume: Path | None, output: Path | None, format: Format) -> _Earli
 
 
 def _is_same(output: Path | None, resume: Path) -> bool:
-    """Whether the output goes on in the file that is resumed, by name or by redirection."""
+    """Whether the output is the file that is resumed, by name or by redirection."""
     if output is not None:
         return output.exists() and output.samefile(resume)
     try:
@@ -175,7 +175,7 @@ def _is_same(output: Path | None, resume: Path) -> bool:
 
 @contextlib.contextmanager
 def _destination(output: Path | None, earlier: _Earlier | None) -> Iterator[BinaryIO]:
-    """Where answers go; never over decisions that have been written before."""
+    """The file to which answers are written; refuses a file that already has content."""
     if output is None:
         yield sys.stdout.buffer
         return
@@ -196,7 +196,7 @@ def _destination(output: Path | None, earlier: _Earlier | None) -> Iterator[Bina
 
 
 class _Writer:
-    """Writes one line per decision, at once: what is decided is written."""
+    """_Writer writes and flushes one line for every decision."""
 
     def __init__(self, format: Format, target: BinaryIO, earlier: _Earlier | None) -> None:
         self._csv, self._target, self._earlier = format == "csv", target, earlier
@@ -205,7 +205,7 @@ class _Writer:
     def __call__(self, fields: dict[str, Any]) -> None:
         text = self._row(fields) if self._csv else json.dumps(fields, ensure_ascii=False) + "\n"
         if self._earlier is not None:
-            # Not before the first new line: until here it might have been somebody else's file.
+            # Only now: the comparison with the requests has shown that the file is of this run.
             self._earlier.drop_torn_line()
             self._earlier = None
         self._target.write(text.encode(errors="backslashreplace"))

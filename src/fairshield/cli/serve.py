@@ -16,7 +16,7 @@ from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples
 
 if TYPE_CHECKING:
-    from fairshield.service.context import Service
+    from fairshield.service.web.context import RunningService
 
 _MEGABYTE = 1 << 20
 _TRACED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -120,15 +120,15 @@ def serve(
     and Ctrl+C end the service after everything that has been asked is answered.
     """
     with needed_by("serve", extra="service"):
-        from fairshield.service import logs, server
-        from fairshield.service.context import Limits
-        from fairshield.service.demo import check_own, feeder
+        from fairshield.service.server import logs, server
+        from fairshield.service.server.demo import check_own, feeder
         from fairshield.service.store import open_database
+        from fairshield.service.web.context import Limits
 
     logs.set_up(log_level, log_format)
     tracing = None
     if otel or any(os.environ.get(name) for name in _TRACED):
-        from fairshield.service.tracing import Tracing
+        from fairshield.service.server.tracing import Tracing
 
         tracing = Tracing()
     limits = Limits(
@@ -149,7 +149,7 @@ def serve(
         )  # fmt: skip
 
 
-def _announce(db: str, address: str, service: Service) -> None:
+def _announce(db: str, address: str, service: RunningService) -> None:
     what = "a demonstration" if service.demo else db
     click.echo(f"Serving {what} at {address}")
     click.echo(f"Dashboard: {address}/   API: {address}/openapi.json   Stop: Ctrl+C")

@@ -8,6 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
+from fairshield.adapters.specfile import parse_inputs
+from fairshield.base.errors import InvalidValueError
 from fairshield.cli.options import (
     examples,
     given,
@@ -18,15 +20,13 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import positions, print_json, print_table, progress_bar
 from fairshield.cli.reading import reading_options
-from fairshield.errors import InvalidValueError
-from fairshield.periodic import PeriodicPolicy, load_policy
-from fairshield.plots import sparkline, tenths
+from fairshield.periodic import PeriodicPolicy, kind_of, load_policy
 from fairshield.policy import Policy
+from fairshield.reports.plots import sparkline, tenths
 from fairshield.spec import Finding
-from fairshield.specfile import parse_inputs
 
 _DECISIONS = 2_000_000
-"""What is simulated of long windows unless told otherwise."""
+"""Decisions that are simulated by default where windows are long."""
 
 
 @click.command(
@@ -72,35 +72,36 @@ def simulate(
     Requests follow the policy's own input model, or another one given by options: the decisions
     stay fair all the same, only the cost changes.
     """
-    loaded = load_policy(policy)
+    loaded = kind_of(load_policy(policy))
     chosen = given(words)
     inputs = parse_inputs(chosen, loaded.groups) if chosen else None
     rng = np.random.default_rng(seed)
-    if isinstance(loaded, PeriodicPolicy):
+    window = loaded.window_policy
+    if window is None:
         if windows is not None:
             raise InvalidValueError(
                 f"{policy} is periodic: say how many runs (--runs) of how many periods (--periods)"
             )
-        usual = _affordable(loaded.period * (periods or 10), 100)
+        usual = _affordable(loaded.length * (periods or 10), 100)
         _simulate_periods(loaded, runs or usual, periods, inputs, rng, as_json, seed)
         return
     if periods is not None or runs is not None:
         raise InvalidValueError(
             f"{policy} is a policy for one window, without periods: leave out --periods and --runs"
         )
-    from fairshield.simulate import simulate as simulate_windows
+    from fairshield.analysis.simulate import simulate as simulate_windows
 
-    usual = 10_000 if loaded.method == "exact" else _affordable(loaded.horizon, 1000)
-    found = simulate_windows(loaded, n_windows=windows or usual, rng=rng, inputs=inputs)
-    facts = report(loaded, found, own_inputs=inputs is None) | {"seed": seed}
+    usual = 10_000 if window.method == "exact" else _affordable(window.horizon, 1000)
+    found = simulate_windows(window, n_windows=windows or usual, rng=rng, inputs=inputs)
+    facts = report(window, found, own_inputs=inputs is None) | {"seed": seed}
     if as_json:
         print_json(facts)
     else:
-        _print_report(loaded, found, facts)
+        _print_report(window, found, facts)
 
 
 def _affordable(decisions: int, most: int) -> int:
-    """Windows or runs of so many decisions that take a few seconds."""
+    """The number of windows, or runs, of so many decisions that takes a few seconds."""
     return max(min(_DECISIONS // decisions, most), 4)
 
 
@@ -118,7 +119,7 @@ def _simulate_periods(
     from fairshield.periodic.runs import Streams
 
     streams = Streams.drawn(
-        policy.prop, policy.inputs if inputs is None else inputs, period=policy.period,
+        policy.prop, policy.inputs if inputs is None else inputs, period=policy.length,
         periods=periods or policy.last or 10, runs=runs, rng=rng,
     )  # fmt: skip
     with progress_bar("simulating") as progress:
@@ -135,16 +136,16 @@ def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
     return {
         "guarantee": f"{policy.prop} over {policy.horizon} decisions",
         "windows": found.n_windows,
-        "unfair_windows_unshielded": found.unfair_windows_unshielded,
-        "unfair_windows": found.unfair_windows,
-        "exempt_windows": found.exempt_windows,
+        "unfair_windows_unshielded": found.n_unfair_unshielded,
+        "unfair_windows": found.n_unfair,
+        "exempt_windows": found.n_exempt,
         "largest_bias_unshielded": float(found.bias_unshielded.max()),
         "largest_bias": float(found.bias.max()),
         "widest_unshielded": found.widest_unshielded.to_dict(),
         "widest": found.widest.to_dict(),
         "overruled_share": found.overruled_share,
-        "mean_cost": found.mean_cost,
-        "cost_error": found.cost_error,
+        "mean_cost": found.mean_paid,
+        "cost_error": found.paid_error,
         "expected_cost": policy.expected_cost if own_inputs else None,
         "interventions": [
             {"from": first + 1, "to": last, "overruled": people[first:last].sum(axis=0).tolist()}
@@ -173,7 +174,7 @@ def _print_report(policy: Policy, found: Any, facts: dict[str, Any]) -> None:
 
 
 def _exempt(exempt: int, n: int) -> list[list[str]]:
-    """Windows that nothing bound, if there are any; they are the same on both sides."""
+    """The line about windows that nothing bound, which are the same with and without a shield."""
     return [["exempt windows", *[_share(exempt, n)] * 2]] if exempt else []
 
 

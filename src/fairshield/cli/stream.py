@@ -1,4 +1,4 @@
-"""A policy over a stream of records: windows or periods, resumable from its own output.
+"""A policy decides a stream of records, and can resume from its own output.
 
 The answer to a request depends on the requests before it and on nothing else, so a run is resumed
 by deciding the old requests again, comparing them with what was written, and going on from there.
@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 
 import click
 
-from fairshield.counts import Group
-from fairshield.errors import FairshieldError, InvalidValueError, argument
-from fairshield.groups import MISSING, Unseen
-from fairshield.outcomes import ADVICE, OutcomeTally
-from fairshield.periodic import PeriodicPolicy
+from fairshield.analysis.explain import Explanation
+from fairshield.base.counts import Group
+from fairshield.base.errors import FairshieldError, InvalidValueError, argument
+from fairshield.base.groups import MISSING, Unseen
+from fairshield.inputs.recorded import request_of
+from fairshield.periodic import PeriodicPolicy, Run
 from fairshield.policy import Policy
-from fairshield.reading import Reading
-from fairshield.records import Record, declared
+from fairshield.records import Record, Request
+from fairshield.records.reading import Reading
 from fairshield.runtime.step import Decision
-from fairshield.stream import Request, Stream
+from fairshield.spec.outcomes import OutcomeTally
 
 ANSWER_FIELDS = ("window", "position", "accepted", "overruled", "reason")
 """What a decision adds to the fields of its request."""
@@ -41,55 +42,45 @@ class Answer(NamedTuple):
         return self.record.fields | dict(zip(ANSWER_FIELDS, values, strict=True))
 
 
-class Windows:
+class RecordRun:
     """One window or period after the other, for records."""
 
     def __init__(self, policy: Policy | PeriodicPolicy, *, unseen: Unseen | str = "refuse") -> None:
-        self.policy = policy
-        self.stream = Stream(policy, unseen=unseen)
-        self.empty: Group | None = None if self.stream.unseen.kind == "refuse" else MISSING
-        """Whom an empty group stands for; ``None`` if people without one are refused."""
+        self.run = Run(policy, unseen=unseen)
+        self.policy = self.run.policy
+        self.empty: Group | None = None if self.run.unseen.kind == "refuse" else MISSING
+        """The group of people without a group; ``None`` if they are refused."""
         self._outcomes = OutcomeTally()
 
     def decide(self, record: Record) -> Answer:
         """The policy's answer to a request."""
         return self._answer(
-            record, lambda r: self.stream.decide(r.group, proposed=r.proposed, cost=r.cost)
+            record, lambda r: self.run.decide(r.group, proposed=r.proposed, cost=r.cost)
         )
 
     def replay(self, record: Record) -> Answer:
-        """The answer that was given, whoever gave it: the record says whether it was accepted."""
+        """The logged answer to a request, also if it differs from the policy's."""
         accepted = record.flag("accepted")
 
         def recorded(request: Request) -> Decision:
             group, proposed, cost, _ = request
-            advice = self.stream.advise(group, proposed=proposed, cost=cost)
-            return self.stream.record(advice, final=accepted)
+            advice = self.run.advise(group, proposed=proposed, cost=cost)
+            return self.run.record(advice, final=accepted)
 
         return self._answer(record, recorded)
 
-    def explain(self, answer: Answer) -> Any:
+    def explain(self, answer: Answer) -> Explanation:
         """Why the last answer was given."""
-        return self.stream.explain(answer.decision)
+        return self.run.explain(answer.decision)
 
     def warn_of_outcomes(self) -> None:
-        """Say so if the outcomes of the records look filled in."""
+        """Warn if the outcomes of the records look filled in."""
         relevant = bool(self.policy.prop.relevant_outcome)
         self._outcomes.coverage(relevant=relevant).warn("by what was proposed")
 
     def request(self, record: Record) -> Request:
         """The request of a record; group names are compared as text, which is all a CSV has."""
-        policy, outcome = self.policy, None
-        group = declared(record.group(empty=self.empty), policy.groups)
-        if policy.labelled:
-            if record.missing("outcome"):
-                raise InvalidValueError(
-                    f"line {record.line}: no 'outcome', and {policy.prop} counts people by it: add "
-                    "it to the record; where it becomes known only later, a service takes it "
-                    f"later (fairshield serve); {ADVICE}"
-                )
-            outcome = record.flag("outcome")
-        return Request(group, record.flag("proposed"), record.cost(), outcome)
+        return request_of(record, self.policy.groups, self.policy.prop, empty=self.empty)
 
     def _answer(self, record: Record, decide: Callable[[Request], Decision]) -> Answer:
         request = self.request(record)
@@ -98,15 +89,15 @@ class Windows:
         except FairshieldError as error:
             raise InvalidValueError(f"line {record.line}: {error}") from None
         if request.outcome is not None:
-            self.stream.observe(decision, outcome=request.outcome)
+            self.run.observe(decision, outcome=request.outcome)
             self._outcomes.know(request.group, bool(request.proposed), bool(request.outcome))
-        return Answer(record, decision.period, decision)
+        return Answer(record, decision.window, decision)
 
 
 def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator[Record]:
-    """The requests, unless a decision would replace a field of theirs.
+    """Yield the requests; raise if a decision would replace one of their fields.
 
-    A record with every field of a decision is one, made earlier: it may be decided again.
+    A record with all fields of a decision is an earlier decision, which may be decided again.
     """
     for record in requests:
         own = [field for field in added if field in record.fields]
@@ -119,9 +110,9 @@ def keeping_fields(requests: Iterable[Record], added: Iterable[str]) -> Iterator
 
 
 def telling_price(
-    requests: Iterable[Record], policy: Policy | PeriodicPolicy, source: str
+    requests: Iterable[Record], policy: PeriodicPolicy, source: str
 ) -> Iterator[Record]:
-    """The requests; where one has no cost and the policy plans with others than 1, say so once."""
+    """Yield the requests; warn once if one has no cost and the policy expects others than 1."""
     levels = policy.inputs.table(1).levels
     silent = len(levels) == 1 and levels[0] == 1.0
     for record in requests:
@@ -139,7 +130,7 @@ def telling_price(
 
 
 def decide_stream(
-    windows: Windows, requests: Iterable[Record], log: Iterable[Record] = (), source: str = "-"
+    windows: RecordRun, requests: Iterable[Record], log: Iterable[Record] = (), source: str = "-"
 ) -> Iterator[Answer]:
     """Answers to ``requests`` in order, without those that ``log`` already holds.
 
@@ -162,10 +153,10 @@ def decide_stream(
     yield from answers
 
 
-def _answers(windows: Windows, requests: Iterable[Record], source: str) -> Iterator[Answer]:
+def _answers(windows: RecordRun, requests: Iterable[Record], source: str) -> Iterator[Answer]:
     pending = iter(requests)
     while True:
-        # Not around the yield: what becomes of an answer is not the fault of the requests.
+        # The yield is outside: an error of the consumer is not an error in the requests.
         with contextlib.nullcontext() if source == "-" else blamed_on(source):
             record = next(pending, None)
             answer = None if record is None else windows.decide(record)
@@ -174,7 +165,7 @@ def _answers(windows: Windows, requests: Iterable[Record], source: str) -> Itera
         yield answer
 
 
-def _check_same(windows: Windows, answer: Answer, earlier: Record) -> None:
+def _check_same(windows: RecordRun, answer: Answer, earlier: Record) -> None:
     """Whether ``earlier`` is the line that this answer would have been written as."""
     with blamed_on("the earlier output"):
         theirs, accepted = windows.request(earlier), earlier.flag("accepted")
@@ -229,7 +220,7 @@ def read_stream(lines: Lines, reading: Reading) -> Iterator[Record]:
 
 @contextlib.contextmanager
 def blamed_on(source: object) -> Iterator[None]:
-    """Errors that say where the line they name is found."""
+    """Prefix errors with the source of the line that they name."""
     try:
         yield
     except FairshieldError as error:

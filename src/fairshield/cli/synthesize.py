@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import click
 
-from fairshield.artifact import digest_of
+from fairshield.adapters.specfile import override, parse_periodic, parse_spec, read_spec
 from fairshield.cli.options import (
     checkpoint_option,
     examples,
@@ -21,9 +21,8 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import check_target, human_size, print_json, progress_bar
 from fairshield.cli.reading import reading_options
-from fairshield.periodic import ExactPeriodic, PeriodicPolicy
-from fairshield.policy import Policy
-from fairshield.specfile import override, parse_periodic, parse_spec, read_spec
+from fairshield.periodic import PeriodicPolicy, kind_of
+from fairshield.policy.artifact import digest_of
 from fairshield.synthesis import Backend
 
 
@@ -99,86 +98,37 @@ def synthesize(
     check_target(target)
     policy = _periodic(said) if "periodic" in said else _window(said, threads, backend)
     policy.save(target)
-    if isinstance(policy, PeriodicPolicy) and not policy.attainable:
+    if not policy.attainable:
         assert policy.condition is not None
         click.echo(
             f"Note: {policy.title} shields are fair if in every period {policy.condition.words}; "
-            f"{policy.period} decisions do not allow that, so nothing is promised.",
+            f"{policy.length} decisions do not allow that, so nothing is promised.",
             err=True,
         )
     facts = summary(policy, target)
     if as_json:
         print_json(facts)
     else:
-        click.echo(_line(facts))
-        if facts.get("method") == "long":
+        size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
+        click.echo("  ".join([facts["path"], facts["guarantee"], policy.cost_line(), size, digest]))
+        if facts["method"] == "long":
             click.echo(f"Method: long, because {facts['reason']}.", err=True)
 
 
-def _window(said: dict[str, Any], threads: int | None, backend: Backend) -> Policy:
+def _window(said: dict[str, Any], threads: int | None, backend: Backend) -> PeriodicPolicy:
     parsed = parse_spec(said)
     with progress_bar("synthesising") as progress:
-        return parsed.synthesize(threads=threads, backend=backend, progress=progress)
+        return kind_of(parsed.synthesize(threads=threads, backend=backend, progress=progress))
 
 
 def _periodic(said: dict[str, Any]) -> PeriodicPolicy:
     with progress_bar("synthesising") as progress:
         policy = parse_periodic(said)
-        if isinstance(policy, ExactPeriodic):
-            policy.synthesize(progress)
-        policy.outlook()  # what cannot be guaranteed is found out now, not in the first run
+        policy.outlook(progress)
     return policy
 
 
-def summary(policy: Policy | PeriodicPolicy, path: Path) -> dict[str, Any]:
+def summary(policy: PeriodicPolicy, path: Path) -> dict[str, Any]:
     """What there is to know about a policy file at a glance."""
-    if isinstance(policy, PeriodicPolicy):
-        cost, periods = policy.outlook()
-        plan = policy.window(policy.start, 0).policy
-        return {
-            "path": str(path),
-            "property": policy.prop.to_dict(),
-            "guarantee": f"{policy.prop} after every {policy.period} decisions ({policy.kind})",
-            "periodic": policy.kind,
-            "period": policy.period,
-            **policy.options(),
-            "expected_cost": cost,
-            "expected_cost_of_periods": periods,
-            "risk": plan.risk,
-            "can_bind": policy.can_bind,
-            "enforces": policy.enforces,
-            "method": plan.method,
-            "reason": plan.reason,
-            "bytes": path.stat().st_size,
-            "sha256": digest_of(path),
-        }
-    return {
-        "path": str(path),
-        "property": policy.prop.to_dict(),
-        "guarantee": f"{policy.prop} over {policy.horizon} decisions",
-        "horizon": policy.horizon,
-        "can_bind": policy.can_bind,
-        "method": policy.method,
-        "reason": policy.reason,
-        "expected_cost": policy.expected_cost,
-        "least_cost": policy.least_cost,
-        "bytes": path.stat().st_size,
-        "sha256": digest_of(path),
-    }
-
-
-def _line(facts: dict[str, Any]) -> str:
-    cost = f"expected cost {facts['expected_cost']:.4f}"
-    if "periodic" in facts:
-        periods = facts["expected_cost_of_periods"]
-        cost += " in the first period" if periods == 1 else f" in {periods} periods"
-        if facts["risk"]:
-            cost += f", which ends unfair with probability {facts['risk']:.3g}"
-    elif facts["least_cost"] < facts["expected_cost"]:
-        cost += f" (least {facts['least_cost']:.4f})"
-    if not facts["can_bind"]:
-        cost += ", vacuous"
-    elif not facts.get("enforces", True):
-        cost += ", enforces nothing"
-    size, digest = human_size(facts["bytes"]), f"sha256:{facts['sha256'][:8]}…"
-    return "  ".join([facts["path"], facts["guarantee"], cost, size, digest])
+    file = {"bytes": path.stat().st_size, "sha256": digest_of(path)}
+    return {"path": str(path), **policy.summary_data(), **file}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairshield.client import Client
 
 _BEFORE = 10
-"""Entries shown of those that were there before."""
+"""Earlier entries that are shown first."""
 
 
 @click.command(
@@ -61,7 +61,7 @@ def tail(
     with needed_by("tail", extra="client"):
         from fairshield.client import Client
 
-    # Few retries before the first answer, so that a wrong address is told soon.
+    # Few retries before the first answer, so that a wrong address is reported soon.
     with Client(url, token=token or "", retries=4) as client:
         client.terms = dataclasses.replace(client.terms, away=lambda: _say_away(client.url))
         _follow(client, stream, after, overruled, as_json)

@@ -8,6 +8,11 @@ from typing import Any
 
 import click
 
+from fairshield.adapters.specfile import parse_property, parse_start
+from fairshield.analysis.terms import agreed
+from fairshield.analysis.verify import Verification
+from fairshield.base.counts import Counts
+from fairshield.base.errors import ArtifactError, InvalidValueError
 from fairshield.cli.options import (
     checkpoint_option,
     examples,
@@ -20,15 +25,8 @@ from fairshield.cli.options import (
     start_option,
 )
 from fairshield.cli.output import INCONCLUSIVE, print_json, printable, progress_bar
-from fairshield.counts import Counts
-from fairshield.errors import ArtifactError, InvalidValueError
-from fairshield.periodic import Guarantee, PeriodicPolicy, PeriodicShield, load_policy
-from fairshield.policy import Policy
-from fairshield.runtime.audit import agreed
+from fairshield.periodic import Guarantee, PeriodicPolicy, Run, kind_of, load_policy
 from fairshield.spec import Property
-from fairshield.specfile import parse_property, parse_start
-from fairshield.verify import Verification
-from fairshield.verify import verify as verify_policy
 
 _WINDOW_WORDS = {"horizon", "period", "start", "checkpoints"}
 _STATUS = {"kept": 0, "violated": 1, "vacuous": INCONCLUSIVE, "inconclusive": INCONCLUSIVE}
@@ -90,24 +88,21 @@ def verify(
     Exit 3 if nothing is shown: the property can never bind, or neither states nor a theorem tell,
     as of static and dynamic policies unless --periods says which periods you ask about.
     """
-    loaded, asked = load_policy(policy), given(words)
+    loaded, asked = kind_of(load_policy(policy)), given(words)
     _check_window(loaded, asked)
+    if periods is not None and not loaded.goes_on:
+        raise InvalidValueError(
+            f"{policy} is a policy for one window, without periods: leave out --periods"
+        )
     prop = parse_property(asked) if set(asked) - _WINDOW_WORDS else None
     with progress_bar("verifying") as progress:
-        if isinstance(loaded, PeriodicPolicy):
-            found = _verify_periods(policy, loaded, prop, periods, progress)
-        elif periods is not None:
-            raise InvalidValueError(
-                f"{policy} is a policy for one window, without periods: leave out --periods"
-            )
-        else:
-            found = verify_policy(loaded, prop=prop, progress=progress)
+        found = _verified(policy, loaded, prop, periods, progress)
     grounds = _grounds(loaded, found)
     if as_json:
         facts = {"path": str(policy), "result": str(found), **found.to_dict()}
         print_json(facts | ({} if grounds is None else {"guarantee": grounds.to_dict()}))
     else:
-        # The log has standard output to itself if it goes there.
+        # If the log is printed, nothing else goes to standard output.
         alone = found.counterexample is None or counterexample is not None
         click.echo(printable(f"{policy}  {found.claim}  {found.result}"), err=not alone)
         if grounds is not None:
@@ -116,48 +111,46 @@ def verify(
     ctx.exit(_STATUS[found.verdict])
 
 
-def _check_window(policy: Policy | PeriodicPolicy, asked: dict[str, Any]) -> None:
+def _check_window(policy: PeriodicPolicy, asked: dict[str, Any]) -> None:
     """Refuse a policy for another window than was asked for."""
     points = tuple(sorted(set(asked.get("checkpoints", ())))) or None
-    window: dict[str, Any] = {"horizon": None, "period": None, "checkpoints": None}
-    if isinstance(policy, PeriodicPolicy):
-        window["period"] = policy.period
-    else:
-        window |= {"horizon": policy.horizon, "checkpoints": policy.due[:-1]}
     start = parse_start(asked, policy.groups)
     if start is None and asked:
-        # Counters that nobody decided can outweigh all decisions, so they are not taken as given.
+        # Large counters at the start can outweigh all decisions, so --start must allow them.
         start = Counts.zero(policy.groups)
     said = asked | {"start": start, "checkpoints": points}
-    for key, of_policy in (window | {"start": policy.start}).items():
-        agreed(key, said.get(key), of_policy, instead="ask for another policy")
+    known = policy.terms() | {"start": policy.start}
+    if not policy.goes_on:
+        known["checkpoints"] = policy.due[:-1]
+    for key in ("horizon", "period", "checkpoints", "start"):
+        agreed(key, said.get(key), known.get(key), instead="ask for another policy")
 
 
-def _verify_periods(
+def _verified(
     path: Path,
     policy: PeriodicPolicy,
     prop: Property | None,
     periods: int | None,
     progress: Callable[[float], None],
 ) -> Verification:
-    from fairshield.periodic.verify import verify_periodic
+    from fairshield.periodic.verify import verify as verify_policy
 
     try:
-        return verify_periodic(policy, prop=prop, periods=periods, progress=progress)
+        return verify_policy(policy, prop=prop, periods=periods, progress=progress)
     except ArtifactError as error:
         raise ArtifactError(f"{path}: {error}") from None
 
 
-def _grounds(policy: Policy | PeriodicPolicy, found: Verification) -> Guarantee | None:
-    """What the theorem says about a counterexample."""
-    if found.counterexample is None or not isinstance(policy, PeriodicPolicy):
+def _grounds(policy: PeriodicPolicy, found: Verification) -> Guarantee | None:
+    """The guarantee, with its condition, after the decisions of the counterexample."""
+    if found.counterexample is None or not policy.goes_on:
         return None
-    shield = PeriodicShield(policy)
+    run = Run(policy)
     for decision in found.counterexample.decisions:
-        made = shield.decide(decision.group, proposed=decision.proposed, cost=decision.cost)
+        made = run.decide(decision.group, proposed=decision.proposed, cost=decision.cost)
         if decision.outcome is not None:
-            shield.observe(made, outcome=decision.outcome)
-    return shield.guarantee
+            run.observe(made, outcome=decision.outcome)
+    return run.guarantee
 
 
 def _write_counterexample(found: Verification, target: Path | None, *, silent: bool) -> None:

@@ -1,4 +1,4 @@
-"""Streams of a service, used like a shield of one's own: :class:`Client` and :class:`AsyncClient`.
+""":class:`Client` and :class:`AsyncClient` use streams of a service like local shields.
 
 Needs the extra ``client``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 
 _MISSING = [name for name in ("httpx", "msgspec") if find_spec(name) is None]
 if _MISSING:

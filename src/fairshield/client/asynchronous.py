@@ -1,4 +1,4 @@
-"""The client for programs that do something else meanwhile."""
+"""AsyncClient talks to a service from an event loop."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Any, TypeVar
 import httpx
 
 from fairshield._version import __version__
+from fairshield.base.counts import Group
 from fairshield.client import calls
 from fairshield.client.calls import AnyPolicy, Calls, Page, Progress, prepared, replacing
 from fairshield.client.exchange import (
-    Answer,
+    ClientPatience,
     Flow,
+    HttpAnswer,
     Lost,
     Send,
     Step,
-    Terms,
     base_address,
     headers_for,
     headers_of,
     restart,
 )
 from fairshield.client.synchronous import TOKEN
-from fairshield.counts import Group
 from fairshield.records import Flag
-from fairshield.service import messages
+from fairshield.wire import messages
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """A shield service, over HTTP; as :class:`~fairshield.Client`, with coroutines.
+    """AsyncClient is :class:`~fairshield.Client` with coroutines.
 
     It belongs to one event loop, in which any number of tasks may share it.
     """
@@ -51,7 +51,7 @@ class AsyncClient:
         patience: float = 60.0,
     ) -> None:
         self.url = base_address(url)
-        self.terms = Terms(timeout=timeout, attempts=retries + 1, patience=patience)
+        self.terms = ClientPatience(timeout=timeout, attempts=retries + 1, patience=patience)
         token = os.environ.get(TOKEN) if token is None else token
         self._http = httpx.AsyncClient(headers=headers_for(token, __version__))
 
@@ -70,7 +70,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """End all connections; streams stay as they are."""
+        """Close all connections; streams at the service stay open."""
         await self._http.aclose()
 
     # Streams and policies ---------------------------------------------------------------------
@@ -84,7 +84,7 @@ class AsyncClient:
         human: bool = False,
         progress: Progress | None = None,
     ) -> AsyncStream:
-        """A new stream, or the one that exists if its settings are these."""
+        """Create a stream; returns the existing one if it has the same settings."""
         how = await asyncio.to_thread(prepared, policy)
         await self.run(
             calls.create_stream(
@@ -94,33 +94,33 @@ class AsyncClient:
         return self.stream(name)
 
     def stream(self, name: str) -> AsyncStream:
-        """A stream that exists; nothing is asked of the service yet."""
+        """The stream of this name; sends no request."""
         return AsyncStream(self, name)
 
-    async def streams(self) -> tuple[messages.Stream, ...]:
+    async def streams(self) -> tuple[messages.StreamMessage, ...]:
         """All streams: what they promise, and where they stand."""
         return await self.run(calls.streams(self.terms))
 
     async def add_policy(
         self, policy: AnyPolicy, *, progress: Progress | None = None
-    ) -> messages.Policy:
+    ) -> messages.PolicyMessage:
         """Bring a policy to the service, and wait until it is verified."""
         how = await asyncio.to_thread(prepared, policy)
         return await self.run(calls.add_policy(how, progress, self.terms))
 
-    async def policy(self, which: str) -> messages.Policy:
+    async def policy(self, which: str) -> messages.PolicyMessage:
         """A policy by its id or digest, in whichever state it is."""
         return await self.run(calls.policy(which, self.terms))
 
-    async def policies(self) -> tuple[messages.Policy, ...]:
+    async def policies(self) -> tuple[messages.PolicyMessage, ...]:
         """All policies that the service has or is making."""
         return await self.run(calls.policies(self.terms))
 
-    # Doing it ---------------------------------------------------------------------------------
+    # Running flows ----------------------------------------------------------------------------
 
     async def run(self, flow: Flow[T]) -> T:
-        """Do what a flow asks for; its result."""
-        result: Answer | Lost | None = None
+        """Carry out the steps that a flow yields; returns the result of the flow."""
+        result: HttpAnswer | Lost | None = None
         try:
             while True:
                 result = await self._do(flow.send(result))
@@ -131,13 +131,13 @@ class AsyncClient:
     async def items(
         self, turn: Callable[[int], Flow[Page[T]]], first: int | None
     ) -> AsyncIterator[T]:
-        """The items of all pages."""
+        """Iterate over the items of all pages."""
         while first is not None:
             found, first = await self.run(turn(first))
             for item in found:
                 yield item
 
-    async def _do(self, step: Step) -> Answer | Lost | None:
+    async def _do(self, step: Step) -> HttpAnswer | Lost | None:
         if not isinstance(step, Send):
             await asyncio.sleep(step.seconds)
             return None
@@ -157,8 +157,8 @@ class AsyncClient:
                     restart(asked.sink)
                     async for part in response.aiter_bytes():
                         asked.sink.write(part)
-                    return Answer(response.status_code, response.headers, b"")
-                return Answer(response.status_code, response.headers, await response.aread())
+                    return HttpAnswer(response.status_code, response.headers, b"")
+                return HttpAnswer(response.status_code, response.headers, await response.aread())
             finally:
                 await response.aclose()
         except (httpx.TransportError, httpx.DecodingError) as error:
@@ -177,7 +177,7 @@ class AsyncStream:
 
     async def decide(
         self, group: Group, *, proposed: Flag, cost: float = 1.0, key: str | None = None
-    ) -> messages.Decision:
+    ) -> messages.DecisionMessage:
         """The final decision on one person, on disk when it is returned."""
         return await self.client.run(self._calls.decide(group, proposed, cost, key))
 
@@ -189,33 +189,33 @@ class AsyncStream:
         outcomes: Sequence[Flag] | Any = None,
         *,
         key: str | None = None,
-    ) -> tuple[messages.Decision, ...]:
+    ) -> tuple[messages.DecisionMessage, ...]:
         """Decide people in order of arrival; all of them or, on an error, none."""
         flow = self._calls.decide_many(groups, proposed, costs, outcomes, key)
         return await self.client.run(flow)
 
     async def observe(
-        self, decision: messages.Decision | int, *, outcome: Flag, key: str | None = None
-    ) -> messages.Outcome:
+        self, decision: messages.DecisionMessage | int, *, outcome: Flag, key: str | None = None
+    ) -> messages.OutcomeMessage:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
         return await self.client.run(self._calls.observe(decision, outcome, key))
 
     async def override(
         self,
-        decision: messages.Decision | int,
+        decision: messages.DecisionMessage | int,
         *,
         accepted: Flag,
         note: str = "",
         key: str | None = None,
     ) -> messages.Override:
-        """Put a person's decision in the place of one of the window in progress."""
+        """Replace a decision of the window in progress by that of a person."""
         return await self.client.run(self._calls.override(decision, accepted, note, key))
 
-    async def describe(self) -> messages.Stream:
+    async def describe(self) -> messages.StreamMessage:
         """What the stream promises, and where it stands."""
         return await self.client.run(self._calls.describe())
 
-    async def state(self) -> messages.State:
+    async def state(self) -> messages.StateMessage:
         """Counters, bias, remaining decisions, costs."""
         return await self.client.run(self._calls.state())
 
@@ -231,17 +231,19 @@ class AsyncStream:
         """Bias and rates after each of the last decisions."""
         return await self.client.run(self._calls.series(last))
 
-    async def decision(self, n: int) -> messages.Decision:
+    async def decision(self, n: int) -> messages.DecisionMessage:
         """Decision ``n``, as it was answered."""
         return await self.client.run(self._calls.decision(n))
 
-    async def explain(self, decision: messages.Decision | int) -> messages.Explanation:
+    async def explain(
+        self, decision: messages.DecisionMessage | int
+    ) -> messages.ExplanationMessage:
         """Why a decision was made, with the cost to go of either choice."""
         return await self.client.run(self._calls.explain(decision))
 
     def decisions(
         self, *, before: int = 2**53, overruled: bool = False
-    ) -> AsyncIterator[messages.Decision]:
+    ) -> AsyncIterator[messages.DecisionMessage]:
         """Decisions, the latest first; all, or only those that were overruled."""
         return self.client.items(partial(self._calls.decisions, overruled=overruled), before)
 
@@ -265,6 +267,6 @@ class AsyncStream:
         with replacing(target) as sink:
             return await self.client.run(self._calls.export(target, sink))
 
-    async def close(self) -> messages.Stream:
+    async def close(self) -> messages.StreamMessage:
         """End the stream for good; its log stays."""
         return await self.client.run(self._calls.close())

@@ -1,4 +1,8 @@
-"""What can be asked of a service and of its streams, as flows: one place for both clients."""
+"""Flows for everything that can be asked of a service; both clients share them.
+
+This module knows addresses and messages.  It does no input or output but reading policy files and
+writing exports.
+"""
 
 from __future__ import annotations
 
@@ -15,43 +19,43 @@ from urllib.parse import quote
 
 import msgspec
 
+from fairshield.base.counts import Group
+from fairshield.base.errors import InvalidValueError
 from fairshield.client.errors import PolicyRefusedError
 from fairshield.client.exchange import (
+    ClientPatience,
     Flow,
+    HttpRequest,
     Pause,
-    Request,
-    Terms,
     ask,
     check,
     checked_key,
     exchange,
 )
-from fairshield.counts import Group, group_name
-from fairshield.errors import InvalidValueError
-from fairshield.records import Flag, as_cost, as_flag
-from fairshield.service.messages import (
+from fairshield.records import Flag, Request, as_cost, as_flag
+from fairshield.wire.messages import (
     MOST_IN_BATCH,
     BatchItem,
     BatchRequest,
-    Decision,
+    DecisionMessage,
     DecisionRequest,
-    Decisions,
-    Explanation,
+    DecisionsMessage,
+    ExplanationMessage,
     GuaranteeReport,
     Log,
     LogEntry,
-    Outcome,
+    OutcomeMessage,
     OutcomeRequest,
     Outlook,
     Override,
     OverrideRequest,
     Policies,
-    Policy,
+    PolicyMessage,
     Series,
-    State,
-    Stream,
+    StateMessage,
+    StreamMessage,
     StreamRequest,
-    Streams,
+    StreamsMessage,
     WindowEnd,
     Windows,
 )
@@ -60,18 +64,18 @@ T = TypeVar("T")
 _PAGE = 1_000
 _LONG_POLL = 20.0
 _LOOKS = 0.05, 1.0
-"""Seconds between looks at a policy that is being made: the first pause, and the longest."""
+"""Seconds between two requests for the status of a policy: the first pause, and the longest."""
 
 Page = tuple[Sequence[T], int | None]
 """Some items, and where the next page begins; ``None``: there is none."""
-Progress = Callable[[Policy], object]
+Progress = Callable[[PolicyMessage], object]
 
 
 class Saved(Protocol):
     """A policy that can be saved."""
 
     def save(self, path: str | os.PathLike[str], /) -> str:
-        """Write it; its digest."""
+        """Write the policy to a file; returns its digest."""
 
 
 AnyPolicy = str | os.PathLike[str] | Saved | Mapping[str, Any]
@@ -81,8 +85,8 @@ AnyPolicy = str | os.PathLike[str] | Saved | Mapping[str, Any]
 # Policies and streams -----------------------------------------------------------------------
 
 
-def prepared(policy: AnyPolicy) -> str | Request:
-    """How to bring a policy to the service: its digest, or a request; files are read here."""
+def prepared(policy: AnyPolicy) -> str | HttpRequest:
+    """The digest of a policy, or the request that uploads or specifies it; reads its file."""
     if isinstance(policy, str) and re.fullmatch("[0-9a-f]{64}", policy):
         return policy
     if isinstance(policy, Mapping):
@@ -99,7 +103,7 @@ def prepared(policy: AnyPolicy) -> str | Request:
             f"a policy is a Policy, the path of one, its digest, or a specification as a dict; got "
             f"{type(policy).__name__}"
         )
-    return Request(
+    return HttpRequest(
         method="POST",
         path="/v1/policies",
         body=content,
@@ -107,17 +111,19 @@ def prepared(policy: AnyPolicy) -> str | Request:
     )
 
 
-def add_policy(how: str | Request, progress: Progress | None, terms: Terms) -> Flow[Policy]:
+def add_policy(
+    how: str | HttpRequest, progress: Progress | None, terms: ClientPatience
+) -> Flow[PolicyMessage]:
     """Bring a policy to the service, and wait until it is verified."""
     request = get_policy_request(how) if isinstance(how, str) else how
-    found = yield from ask(request, Policy, terms)
+    found = yield from ask(request, PolicyMessage, terms)
     pause, longest = _LOOKS
     while found.status in ("synthesising", "verifying"):
         if progress is not None:
             progress(found)
         yield Pause(pause)
         pause = min(1.5 * pause, longest)
-        found = yield from ask(get_policy_request(found.id), Policy, terms)
+        found = yield from ask(get_policy_request(found.id), PolicyMessage, terms)
     if progress is not None:
         progress(found)
     if found.status != "ready" or found.digest is None:
@@ -129,40 +135,40 @@ def add_policy(how: str | Request, progress: Progress | None, terms: Terms) -> F
 
 def create_stream(
     name: str,
-    how: str | Request,
+    how: str | HttpRequest,
     *,
     windows: int | None,
     human: bool,
     progress: Progress | None,
-    terms: Terms,
-) -> Flow[Stream]:
+    terms: ClientPatience,
+) -> Flow[StreamMessage]:
     """Bring a policy to the service, and begin a stream of it."""
     policy = yield from add_policy(how, progress, terms)
     assert policy.digest is not None
     request = StreamRequest(name=name, policy=policy.digest, windows=windows, human=human)
-    stream = yield from ask(_post("/v1/streams", request), Stream, terms)
+    stream = yield from ask(_post("/v1/streams", request), StreamMessage, terms)
     return stream
 
 
-def streams(terms: Terms) -> Flow[tuple[Stream, ...]]:
+def streams(terms: ClientPatience) -> Flow[tuple[StreamMessage, ...]]:
     """All streams."""
-    found = yield from ask(_get("/v1/streams"), Streams, terms)
+    found = yield from ask(_get("/v1/streams"), StreamsMessage, terms)
     return found.streams
 
 
-def policies(terms: Terms) -> Flow[tuple[Policy, ...]]:
+def policies(terms: ClientPatience) -> Flow[tuple[PolicyMessage, ...]]:
     """All policies."""
     found = yield from ask(_get("/v1/policies"), Policies, terms)
     return found.policies
 
 
-def policy(which: str, terms: Terms) -> Flow[Policy]:
+def policy(which: str, terms: ClientPatience) -> Flow[PolicyMessage]:
     """One policy, by id or digest."""
-    return ask(get_policy_request(which), Policy, terms)
+    return ask(get_policy_request(which), PolicyMessage, terms)
 
 
-def get_policy_request(which: str) -> Request:
-    """Asks for a policy by id or digest."""
+def get_policy_request(which: str) -> HttpRequest:
+    """The request for a policy by its id or digest."""
     return _get(f"/v1/policies/{quote(which, safe='')}")
 
 
@@ -174,14 +180,17 @@ class Calls:
     """What can be asked of the stream ``name``."""
 
     name: str
-    terms: Terms
+    terms: ClientPatience
 
     # Decisions --------------------------------------------------------------------------------
 
-    def decide(self, group: Group, proposed: Flag, cost: float, key: str | None) -> Flow[Decision]:
+    def decide(
+        self, group: Group, proposed: Flag, cost: float, key: str | None
+    ) -> Flow[DecisionMessage]:
         """Decide one person."""
-        body = DecisionRequest(_group(group), as_flag(proposed), as_cost(cost))
-        return self._add("decisions", body, Decision, _key(key))
+        person, said, price, _ = Request(group, proposed, cost).values()
+        body = DecisionRequest(_group(person), said, price)
+        return self._add("decisions", body, DecisionMessage, _key(key))
 
     def decide_many(
         self,
@@ -190,29 +199,31 @@ class Calls:
         costs: Sequence[float] | float,
         outcomes: Sequence[Flag] | None,
         key: str | None,
-    ) -> Flow[tuple[Decision, ...]]:
+    ) -> Flow[tuple[DecisionMessage, ...]]:
         """Decide many people, in as many requests as are needed."""
         items, whole = _items(groups, proposed, costs, outcomes), _key(key)
         return self._decide_parts(items, whole, _part_keys(whole, len(items)))
 
     def _decide_parts(
         self, items: Sequence[BatchItem], whole: str, keys: Sequence[str]
-    ) -> Flow[tuple[Decision, ...]]:
-        path, made = self._path("decisions:batch"), list[Decision]()
+    ) -> Flow[tuple[DecisionMessage, ...]]:
+        path, made = self._path("decisions:batch"), list[DecisionMessage]()
         for i, key in enumerate(keys):
             part = BatchRequest(tuple(items[i * MOST_IN_BATCH : (i + 1) * MOST_IN_BATCH]))
             request = _post(path, part, key=key, call_key=whole)
-            found = yield from ask(request, Decisions, self.terms)
+            found = yield from ask(request, DecisionsMessage, self.terms)
             made += found.decisions
         return tuple(made)
 
-    def observe(self, decision: Decision | int, outcome: Flag, key: str | None) -> Flow[Outcome]:
+    def observe(
+        self, decision: DecisionMessage | int, outcome: Flag, key: str | None
+    ) -> Flow[OutcomeMessage]:
         """Record an outcome."""
         body = OutcomeRequest(decision=number_of(decision), outcome=as_flag(outcome))
-        return self._add("outcomes", body, Outcome, _key(key))
+        return self._add("outcomes", body, OutcomeMessage, _key(key))
 
     def override(
-        self, decision: Decision | int, accepted: Flag, note: str, key: str | None
+        self, decision: DecisionMessage | int, accepted: Flag, note: str, key: str | None
     ) -> Flow[Override]:
         """Record a person's decision."""
         body = OverrideRequest(accepted=as_flag(accepted), note=note)
@@ -224,13 +235,13 @@ class Calls:
 
     # What is known ----------------------------------------------------------------------------
 
-    def describe(self) -> Flow[Stream]:
+    def describe(self) -> Flow[StreamMessage]:
         """The stream."""
-        return ask(_get(self._path()), Stream, self.terms)
+        return ask(_get(self._path()), StreamMessage, self.terms)
 
-    def state(self) -> Flow[State]:
+    def state(self) -> Flow[StateMessage]:
         """Where it stands."""
-        return self._look("state", State)
+        return self._look("state", StateMessage)
 
     def guarantee(self) -> Flow[GuaranteeReport]:
         """What is guaranteed."""
@@ -244,27 +255,27 @@ class Calls:
         """Bias over time."""
         return self._look("series", Series, last=str(last))
 
-    def decision(self, n: int) -> Flow[Decision]:
+    def decision(self, n: int) -> Flow[DecisionMessage]:
         """A decision, as it was answered."""
-        return self._look(f"decisions/{number_of(n)}", Decision)
+        return self._look(f"decisions/{number_of(n)}", DecisionMessage)
 
-    def explain(self, decision: Decision | int) -> Flow[Explanation]:
+    def explain(self, decision: DecisionMessage | int) -> Flow[ExplanationMessage]:
         """Why a decision was made."""
-        return self._look(f"decisions/{number_of(decision)}/explanation", Explanation)
+        return self._look(f"decisions/{number_of(decision)}/explanation", ExplanationMessage)
 
-    def close(self) -> Flow[Stream]:
+    def close(self) -> Flow[StreamMessage]:
         """End the stream."""
-        return ask(Request(method="POST", path=self._path("close")), Stream, self.terms)
+        return ask(HttpRequest(method="POST", path=self._path("close")), StreamMessage, self.terms)
 
     def _look(self, where: str, kind: type[T], **query: str) -> Flow[T]:
         return ask(_get(self._path(where), **query), kind, self.terms)
 
     # Pages: each says where the next one begins ---------------------------------------------------
 
-    def decisions(self, before: int, *, overruled: bool) -> Flow[Page[Decision]]:
+    def decisions(self, before: int, *, overruled: bool) -> Flow[Page[DecisionMessage]]:
         """Decisions before decision ``before``, the latest first."""
         query = {"before": str(before), "limit": str(_PAGE), "overruled": str(overruled).lower()}
-        found = yield from self._look("decisions", Decisions, **query)
+        found = yield from self._look("decisions", DecisionsMessage, **query)
         full = len(found.decisions) == _PAGE
         return found.decisions, found.decisions[-1].n if full else None
 
@@ -279,14 +290,14 @@ class Calls:
         return found.entries, found.next
 
     def tail(self, after: int) -> Flow[Page[LogEntry]]:
-        """Entries after entry ``after``, as soon as there are any; none only now and then."""
+        """Wait for entries after entry ``after``; returns none if none came in time."""
         path, clock = self._path("log"), self.terms.clock
         query = {"after": str(after), "limit": str(_PAGE), "wait": f"{_LONG_POLL:g}"}
-        request = Request(method="GET", path=path, query=query, wait=_LONG_POLL)
+        request = HttpRequest(method="GET", path=path, query=query, wait=_LONG_POLL)
         begun = clock()
         found = yield from ask(request, Log, self.terms, for_ever=True)
         if not found.entries:
-            # A service that is stopping answers at once.
+            # A service that is stopping answers without waiting: pause before the next request.
             if clock() - begun < _LONG_POLL / 2:
                 yield Pause(self.terms.first)
             return (), after
@@ -294,7 +305,7 @@ class Calls:
         return found.entries, None if last["kind"] == "closed" else last["seq"]
 
     def tail_from(self, after: int | None) -> Flow[int | None]:
-        """Where to begin a tail: by default after what there is; ``None`` if nothing can follow."""
+        """The entry after which a tail begins; ``None`` if it is the last of a closed stream."""
         stream = yield from self.describe()
         start = stream.state.seq if after is None else after
         return None if stream.closed and start >= stream.state.seq else start
@@ -303,7 +314,7 @@ class Calls:
 
     def export(self, target: Path, sink: Any) -> Flow[Path]:
         """Write the log into ``sink``, in the format that the name of ``target`` says."""
-        request = Request(method="GET", path=self._path(f"log{target.suffix}"), sink=sink)
+        request = HttpRequest(method="GET", path=self._path(f"log{target.suffix}"), sink=sink)
         answer = yield from exchange(request, self.terms)
         check(request, answer)
         return target
@@ -314,7 +325,7 @@ class Calls:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Any]:
-    """A file that becomes ``target`` once all of it is written."""
+    """A temporary file that replaces ``target`` once it is written completely."""
     if target.suffix not in (".jsonl", ".csv"):
         raise InvalidValueError(f"export writes .jsonl and .csv, got {target.name!r}")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
@@ -329,8 +340,8 @@ def replacing(target: Path) -> Iterator[Any]:
 # Parts of requests --------------------------------------------------------------------------
 
 
-def _get(path: str, **query: str) -> Request:
-    return Request(method="GET", path=path, query=query)
+def _get(path: str, **query: str) -> HttpRequest:
+    return HttpRequest(method="GET", path=path, query=query)
 
 
 def _post(
@@ -339,17 +350,17 @@ def _post(
     *,
     key: str | None = None,
     call_key: str | None = None,
-) -> Request:
+) -> HttpRequest:
     try:
         content = msgspec.json.encode(body)
     except (TypeError, msgspec.MsgspecError) as error:
         raise InvalidValueError(f"this cannot be sent as JSON: {error}") from None
-    return Request(method="POST", path=path, body=content, key=key, call_key=call_key)
+    return HttpRequest(method="POST", path=path, body=content, key=key, call_key=call_key)
 
 
-def number_of(decision: Decision | int) -> int:
+def number_of(decision: DecisionMessage | int) -> int:
     """The number of a decision in its stream."""
-    n = decision.n if isinstance(decision, Decision) else decision
+    n = decision.n if isinstance(decision, DecisionMessage) else decision
     if isinstance(n, bool) or not isinstance(n, int):
         raise InvalidValueError(
             f"a decision of this stream, or its number, is needed; got {type(decision).__name__}"
@@ -357,8 +368,7 @@ def number_of(decision: Decision | int) -> int:
     return n
 
 
-def _group(value: Any) -> str | int:
-    group = group_name(value)
+def _group(group: Group) -> str | int:
     return str(group) if isinstance(group, bool) else group
 
 
@@ -369,9 +379,7 @@ def _key(key: str | None) -> str:
 def _part_keys(whole: str, decisions: int) -> list[str]:
     """One key for each request of a batch; the same for the same batch."""
     parts = -(-decisions // MOST_IN_BATCH)
-    if parts == 1:
-        return [whole]
-    return [checked_key(f"{whole}.{i}") for i in range(1, parts + 1)]
+    return [whole] if parts == 1 else [checked_key(f"{whole}.{i}") for i in range(1, parts + 1)]
 
 
 def _items(groups: Any, proposed: Any, costs: Any, outcomes: Any) -> list[BatchItem]:
@@ -385,12 +393,8 @@ def _items(groups: Any, proposed: Any, costs: Any, outcomes: Any) -> list[BatchI
     for name, column in columns.items():
         if len(column) != len(names):
             raise InvalidValueError(f"{name} has {len(column)} entries, groups has {len(names)}")
-    return [
-        BatchItem(
-            _group(group), as_flag(flag), as_cost(cost), None if truth is None else as_flag(truth)
-        )
-        for group, flag, cost, truth in zip(names, *columns.values(), strict=True)
-    ]
+    asked = (Request(*person).values() for person in zip(names, *columns.values(), strict=True))
+    return [BatchItem(_group(group), flag, cost, truth) for group, flag, cost, truth in asked]
 
 
 def _plain(values: Any, name: str) -> list[Any]:

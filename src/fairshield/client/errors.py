@@ -1,4 +1,4 @@
-"""What a service can refuse, one class per kind of problem.
+"""ServiceError and one subclass for each kind of problem that a service can report.
 
 Where the library has an error for the same situation, the class is that error as well: ``except
 fairshield.OutcomePendingError`` works for a shield in this process and for one behind a service.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairshield.errors import (
+from fairshield.base.errors import (
     ArtifactError,
     FairshieldError,
     InfeasibleError,
@@ -29,7 +29,7 @@ class ServiceError(FairshieldError):
     """
 
     remedy: ClassVar[str] = ""
-    """What to call, where the detail names a request to send."""
+    """The method to call, where the detail of the problem names an HTTP request."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class UnexpectedAnswerError(ServiceError):
     """An answer that is not the service's, or not of a version that this client knows."""
 
 
-# What the request said ----------------------------------------------------------------------
+# Content of the request ---------------------------------------------------------------------
 
 
 class InvalidRequestError(ServiceError, InvalidValueError):
@@ -86,7 +86,7 @@ class NotFoundError(ServiceError):
     """There is no such stream, decision or policy."""
 
 
-# Who asked ----------------------------------------------------------------------------------
+# Access -------------------------------------------------------------------------------------
 
 
 class UnauthorizedError(ServiceError):
@@ -97,7 +97,7 @@ class ForbiddenError(ServiceError):
     """The access key, or where the request comes from, does not allow this."""
 
 
-# Where the stream stands --------------------------------------------------------------------
+# State of the stream ------------------------------------------------------------------------
 
 
 class RemoteUnknownGroupError(ServiceError, UnknownGroupError):
@@ -131,7 +131,7 @@ class NotOverridableError(ServiceError):
 
 
 class InternalError(ServiceError):
-    """The service made a mistake; the same request would meet it again."""
+    """The service has a fault; repeating the request does not help."""
 
 
 class LogBrokenError(ServiceError):

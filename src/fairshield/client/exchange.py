@@ -1,13 +1,13 @@
-r"""Requests, answers and retries, without any input or output.
+r"""Requests, answers and retries as generators, which do no input or output themselves.
 
-What a client does is a generator, a :data:`Flow`: it yields what is to be done (:class:`Send`,
-:class:`Pause`), is sent what came of it, and returns the result.  Whoever runs it decides how
-(:mod:`fairshield.client.synchronous`, :mod:`fairshield.client.asynchronous`).
+What a client does is a generator, a :data:`Flow`: it yields steps (:class:`Send`,
+:class:`Pause`), receives the outcome of each, and returns the result.  The two clients
+(:mod:`fairshield.client.synchronous`, :mod:`fairshield.client.asynchronous`) carry the steps out.
 
 Every request of the service may be repeated: those that add to a log carry an idempotency key,
 which stays the same, and the others change nothing the second time.  Before attempt i + 1 comes a
-pause drawn from [0, min(longest, first · 2^(i-1), left / 2)], ``left`` being the seconds that
-patience leaves, after what ``Retry-After`` asks for.
+pause of the seconds that ``Retry-After`` asks for, plus a number drawn from
+[0, min(longest, first · 2^(i-1), left / 2)], where ``left`` are the seconds left for the call.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from fairshield.base.errors import InvalidValueError
 from fairshield.client.errors import (
     BY_KIND,
     ServiceError,
     UnavailableError,
     UnexpectedAnswerError,
 )
-from fairshield.errors import InvalidValueError
-from fairshield.service.messages import Problem
+from fairshield.wire.messages import ProblemMessage, message_name
 
 T = TypeVar("T")
 RETRIED = frozenset({408, 429, 502, 503, 504})
-"""Statuses that say: not now."""
+"""HTTP statuses after which a request is sent again."""
 _LONGEST = 60.0
-"""Seconds of a pause of somebody who never gives up."""
+"""Longest pause, in seconds, of a flow that is retried without end."""
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 _MAKING = threading.Lock()
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request; ``wait`` is how long the service may take on purpose.
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """HttpRequest is one request; ``wait`` are the seconds that a long poll adds to its time-out.
 
     ``call_key`` is what a caller has to give as the key to repeat the call, if that is not ``key``.
-    With ``sink`` the body of a good answer is written there.
+    The body of a successful answer is written to ``sink``, if there is one.
     """
 
     method: str
@@ -66,8 +66,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return self.call_key or self.key
 
 
-class Answer(NamedTuple):
-    """What came back."""
+class HttpAnswer(NamedTuple):
+    """HttpAnswer is the status, headers and body that came back."""
 
     status: int
     headers: Mapping[str, str]
@@ -83,7 +83,7 @@ class Lost(NamedTuple):
 class Send(NamedTuple):
     """Send a request, and wait so many seconds for each part of its answer."""
 
-    request: Request
+    request: HttpRequest
     seconds: float
 
 
@@ -95,14 +95,15 @@ class Pause(NamedTuple):
 
 Step = Send | Pause
 Flow = Generator[Step, Any, T]
-"""Yields steps, is sent ``Answer | Lost`` for a :class:`Send` and ``None`` for a :class:`Pause`."""
+"""Yields steps; gets ``HttpAnswer | Lost`` for a :class:`Send`, ``None`` for a :class:`Pause`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ClientPatience:
     """How patient a client is: with one attempt, and with all of them.
 
-    ``away`` is called once each time that somebody who never gives up has to wait.
+    ``timeout`` limits one attempt, ``patience`` all of them, both in seconds.  ``away`` is called
+    when a flow that is retried without end gets no answer for the second time.
     """
 
     timeout: float = 30.0
@@ -129,18 +130,20 @@ class Terms:
         return self.chance() * longest
 
 
-def exchange(request: Request, terms: Terms, *, for_ever: bool = False) -> Flow[Answer]:
+def exchange(
+    request: HttpRequest, terms: ClientPatience, *, for_ever: bool = False
+) -> Flow[HttpAnswer]:
     """The answer to a request, good or bad, unless there is none within ``terms``."""
     begun, attempt = terms.clock(), 0
     while True:
         left = terms.timeout if for_ever else terms.patience - (terms.clock() - begun)
         result = yield Send(request, request.wait + max(min(terms.timeout, left), 0.001))
         attempt += 1
-        if isinstance(result, Answer) and result.status not in RETRIED:
+        if isinstance(result, HttpAnswer) and result.status not in RETRIED:
             return result
         asked = _asked_to_wait(result)
         if for_ever:
-            if attempt == 2:  # one lost connection is nothing to speak of
+            if attempt == 2:  # a single lost connection is not reported
                 terms.away()
             yield Pause(min(asked + terms.pause(attempt, math.inf), _LONGEST))
             continue
@@ -151,7 +154,9 @@ def exchange(request: Request, terms: Terms, *, for_ever: bool = False) -> Flow[
         yield Pause(asked + terms.pause(attempt, left))
 
 
-def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False) -> Flow[T]:
+def ask(
+    request: HttpRequest, kind: type[T], terms: ClientPatience, *, for_ever: bool = False
+) -> Flow[T]:
     """The message that answers a request.
 
     Raises
@@ -166,7 +171,8 @@ def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False
     except msgspec.DecodeError as error:
         raise UnexpectedAnswerError(
             f"{request.method} {request.path} was answered with something else than "
-            f"{kind.__name__} ({error}): check the address of the service, and its version",
+            f"{message_name(kind.__name__)} ({error}): check the address of the service, and its "
+            "version",
             kind="unexpected-answer",
             status=answer.status,
             key=request.again,
@@ -174,15 +180,15 @@ def ask(request: Request, kind: type[T], terms: Terms, *, for_ever: bool = False
 
 
 def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """A decoder of messages, made by one thread at a time: two at once can end the process."""
+    """The decoder of a message; a lock, as msgspec may crash if two threads make one."""
     with _MAKING:
         if kind not in _DECODERS:
             _DECODERS[kind] = msgspec.json.Decoder(kind)
         return _DECODERS[kind]
 
 
-def check(request: Request, answer: Answer) -> None:
-    """Raise what an answer complains of."""
+def check(request: HttpRequest, answer: HttpAnswer) -> None:
+    """Raise the error that an answer reports, if it reports one."""
     if not 200 <= answer.status < 300:
         raise _error(request, answer)
 
@@ -190,7 +196,7 @@ def check(request: Request, answer: Answer) -> None:
 # Errors -------------------------------------------------------------------------------------
 
 
-def _error(request: Request, answer: Answer) -> ServiceError:
+def _error(request: HttpRequest, answer: HttpAnswer) -> ServiceError:
     problem = _problem(answer)
     if problem is None:
         return UnexpectedAnswerError(
@@ -206,20 +212,20 @@ def _error(request: Request, answer: Answer) -> ServiceError:
     return cls(detail, kind=kind, status=answer.status, key=request.again)
 
 
-def _problem(answer: Answer) -> Problem | None:
+def _problem(answer: HttpAnswer) -> ProblemMessage | None:
     if not answer.headers.get("content-type", "").startswith("application/problem+json"):
         return None
     try:
-        return decoder_of(Problem).decode(answer.body)
+        return decoder_of(ProblemMessage).decode(answer.body)
     except msgspec.DecodeError:
         return None
 
 
 def _given_up(
-    request: Request, result: Answer | Lost, attempts: int, elapsed: float
+    request: HttpRequest, result: HttpAnswer | Lost, attempts: int, elapsed: float
 ) -> ServiceError:
     cls, kind, status = UnavailableError, "unavailable", None
-    if isinstance(result, Answer):
+    if isinstance(result, HttpAnswer):
         problem, status = _problem(result), result.status
         why = f"status {status}"
         if problem is not None:
@@ -235,7 +241,7 @@ def _given_up(
     return cls(detail, kind=kind, status=status, key=request.again)
 
 
-def _asked_to_wait(result: Answer | Lost) -> float:
+def _asked_to_wait(result: HttpAnswer | Lost) -> float:
     """Seconds that ``Retry-After`` names, as a number or as a date."""
     if isinstance(result, Lost):
         return 0.0
@@ -250,7 +256,7 @@ def _asked_to_wait(result: Answer | Lost) -> float:
     return max((at - datetime.now(UTC)).total_seconds(), 0.0)
 
 
-# Where the service is, and who asks ---------------------------------------------------------
+# Addresses and headers ----------------------------------------------------------------------
 
 
 def base_address(url: str) -> str:
@@ -272,7 +278,7 @@ def base_address(url: str) -> str:
 
 
 def headers_for(token: str | None, version: str) -> dict[str, str]:
-    """What every request carries."""
+    """The headers that every request of a client carries."""
     headers = {"user-agent": f"fairshield/{version}"}
     if token:
         if not _visible(token):
@@ -281,14 +287,14 @@ def headers_for(token: str | None, version: str) -> dict[str, str]:
     return headers
 
 
-def headers_of(request: Request) -> dict[str, str]:
-    """What this request carries besides."""
+def headers_of(request: HttpRequest) -> dict[str, str]:
+    """The further headers of this request."""
     headers = {} if request.body is None else {"content-type": request.content_type}
     return headers if request.key is None else headers | {"idempotency-key": request.key}
 
 
 def checked_key(key: str) -> str:
-    """An idempotency key that fits into a header."""
+    """The idempotency key; raises if it does not fit into a header."""
     if not isinstance(key, str) or not 1 <= len(key) <= 200 or not _visible(key):
         raise InvalidValueError(
             f"a key has 1 to 200 visible ASCII characters, no spaces; got {key!r}"
@@ -301,6 +307,6 @@ def _visible(text: str) -> bool:
 
 
 def restart(sink: BinaryIO) -> None:
-    """Forget what an attempt has written."""
+    """Erase what an earlier attempt has written."""
     sink.seek(0)
     sink.truncate()

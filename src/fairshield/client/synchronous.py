@@ -1,4 +1,4 @@
-"""The client for programs that wait for each answer."""
+"""Client talks to a service and waits for each answer."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any, TypeVar
 import httpx
 
 from fairshield._version import __version__
+from fairshield.base.counts import Group
 from fairshield.client import calls
 from fairshield.client.calls import AnyPolicy, Calls, Page, Progress, prepared, replacing
 from fairshield.client.exchange import (
-    Answer,
+    ClientPatience,
     Flow,
+    HttpAnswer,
     Lost,
     Send,
     Step,
-    Terms,
     base_address,
     headers_for,
     headers_of,
     restart,
 )
-from fairshield.counts import Group
 from fairshield.records import Flag
-from fairshield.service import messages
+from fairshield.wire import messages
 
 T = TypeVar("T")
 TOKEN = "FAIRSHIELD_TOKEN"
@@ -37,11 +37,11 @@ TOKEN = "FAIRSHIELD_TOKEN"
 
 
 class Client:
-    """A shield service, over HTTP.
+    """Client is a connection to a shield service, over HTTP.
 
     Requests that get no answer, or one that says *not now* (408, 429, 502, 503, 504), are sent
-    again with the same idempotency key, so that a decision is counted once however often it had
-    to be asked for.  Several threads may share a client.  It is a context manager; :meth:`close`
+    again with the same idempotency key, so that a decision is counted once, however often the
+    request was sent.  Several threads may share a client.  It is a context manager; :meth:`close`
     ends its connections.
 
     Parameters
@@ -68,7 +68,7 @@ class Client:
         patience: float = 60.0,
     ) -> None:
         self.url = base_address(url)
-        self.terms = Terms(timeout=timeout, attempts=retries + 1, patience=patience)
+        self.terms = ClientPatience(timeout=timeout, attempts=retries + 1, patience=patience)
         token = os.environ.get(TOKEN) if token is None else token
         self._http = httpx.Client(headers=headers_for(token, __version__))
 
@@ -87,7 +87,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """End all connections; streams stay as they are."""
+        """Close all connections; streams at the service stay open."""
         self._http.close()
 
     # Streams and policies ---------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Client:
         human: bool = False,
         progress: Progress | None = None,
     ) -> Stream:
-        """A new stream, or the one that exists if its settings are these.
+        """Create a stream; returns the existing one if it has the same settings.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Client:
         human
             Whether a person may override decisions.
         progress
-            Called with the service's :class:`~fairshield.service.messages.Policy` while it is
+            Called with the service's :class:`~fairshield.wire.messages.PolicyMessage` while it is
             being made and verified, and once more when it is ready.
         """
         how = prepared(policy)
@@ -127,30 +127,32 @@ class Client:
         return self.stream(name)
 
     def stream(self, name: str) -> Stream:
-        """A stream that exists; nothing is asked of the service yet."""
+        """The stream of this name; sends no request."""
         return Stream(self, name)
 
-    def streams(self) -> tuple[messages.Stream, ...]:
+    def streams(self) -> tuple[messages.StreamMessage, ...]:
         """All streams: what they promise, and where they stand."""
         return self.run(calls.streams(self.terms))
 
-    def add_policy(self, policy: AnyPolicy, *, progress: Progress | None = None) -> messages.Policy:
+    def add_policy(
+        self, policy: AnyPolicy, *, progress: Progress | None = None
+    ) -> messages.PolicyMessage:
         """Bring a policy to the service, and wait until it is verified."""
         return self.run(calls.add_policy(prepared(policy), progress, self.terms))
 
-    def policy(self, which: str) -> messages.Policy:
+    def policy(self, which: str) -> messages.PolicyMessage:
         """A policy by its id or digest, in whichever state it is."""
         return self.run(calls.policy(which, self.terms))
 
-    def policies(self) -> tuple[messages.Policy, ...]:
+    def policies(self) -> tuple[messages.PolicyMessage, ...]:
         """All policies that the service has or is making."""
         return self.run(calls.policies(self.terms))
 
-    # Doing it ---------------------------------------------------------------------------------
+    # Running flows ----------------------------------------------------------------------------
 
     def run(self, flow: Flow[T]) -> T:
-        """Do what a flow asks for; its result."""
-        result: Answer | Lost | None = None
+        """Carry out the steps that a flow yields; returns the result of the flow."""
+        result: HttpAnswer | Lost | None = None
         try:
             while True:
                 result = self._do(flow.send(result))
@@ -159,12 +161,12 @@ class Client:
             return value
 
     def items(self, turn: Callable[[int], Flow[Page[T]]], first: int | None) -> Iterator[T]:
-        """The items of all pages."""
+        """Iterate over the items of all pages."""
         while first is not None:
             found, first = self.run(turn(first))
             yield from found
 
-    def _do(self, step: Step) -> Answer | Lost | None:
+    def _do(self, step: Step) -> HttpAnswer | Lost | None:
         if not isinstance(step, Send):
             time.sleep(step.seconds)
             return None
@@ -184,8 +186,8 @@ class Client:
                     restart(asked.sink)
                     for part in response.iter_bytes():
                         asked.sink.write(part)
-                    return Answer(response.status_code, response.headers, b"")
-                return Answer(response.status_code, response.headers, response.read())
+                    return HttpAnswer(response.status_code, response.headers, b"")
+                return HttpAnswer(response.status_code, response.headers, response.read())
             finally:
                 response.close()
         except (httpx.TransportError, httpx.DecodingError) as error:
@@ -208,7 +210,7 @@ class Stream:
 
     def decide(
         self, group: Group, *, proposed: Flag, cost: float = 1.0, key: str | None = None
-    ) -> messages.Decision:
+    ) -> messages.DecisionMessage:
         """The final decision on one person, on disk when it is returned."""
         return self.client.run(self._calls.decide(group, proposed, cost, key))
 
@@ -220,37 +222,37 @@ class Stream:
         outcomes: Sequence[Flag] | Any = None,
         *,
         key: str | None = None,
-    ) -> tuple[messages.Decision, ...]:
+    ) -> tuple[messages.DecisionMessage, ...]:
         """Decide people in order of arrival; all of them or, on an error, none.
 
-        More than :data:`~fairshield.service.messages.MOST_IN_BATCH` are sent in several requests,
+        More than :data:`~fairshield.wire.messages.MOST_IN_BATCH` are sent in several requests,
         each of which is decided as a whole; after an error the same call with the same ``key``
         goes on where it stopped.  Properties that count by outcome need ``outcomes``.
         """
         return self.client.run(self._calls.decide_many(groups, proposed, costs, outcomes, key))
 
     def observe(
-        self, decision: messages.Decision | int, *, outcome: Flag, key: str | None = None
-    ) -> messages.Outcome:
+        self, decision: messages.DecisionMessage | int, *, outcome: Flag, key: str | None = None
+    ) -> messages.OutcomeMessage:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
         return self.client.run(self._calls.observe(decision, outcome, key))
 
     def override(
         self,
-        decision: messages.Decision | int,
+        decision: messages.DecisionMessage | int,
         *,
         accepted: Flag,
         note: str = "",
         key: str | None = None,
     ) -> messages.Override:
-        """Put a person's decision in the place of one of the window in progress."""
+        """Replace a decision of the window in progress by that of a person."""
         return self.client.run(self._calls.override(decision, accepted, note, key))
 
-    def describe(self) -> messages.Stream:
+    def describe(self) -> messages.StreamMessage:
         """What the stream promises, and where it stands."""
         return self.client.run(self._calls.describe())
 
-    def state(self) -> messages.State:
+    def state(self) -> messages.StateMessage:
         """Counters, bias, remaining decisions, costs."""
         return self.client.run(self._calls.state())
 
@@ -266,17 +268,17 @@ class Stream:
         """Bias and rates after each of the last decisions."""
         return self.client.run(self._calls.series(last))
 
-    def decision(self, n: int) -> messages.Decision:
+    def decision(self, n: int) -> messages.DecisionMessage:
         """Decision ``n``, as it was answered."""
         return self.client.run(self._calls.decision(n))
 
-    def explain(self, decision: messages.Decision | int) -> messages.Explanation:
+    def explain(self, decision: messages.DecisionMessage | int) -> messages.ExplanationMessage:
         """Why a decision was made, with the cost to go of either choice."""
         return self.client.run(self._calls.explain(decision))
 
     def decisions(
         self, *, before: int = 2**53, overruled: bool = False
-    ) -> Iterator[messages.Decision]:
+    ) -> Iterator[messages.DecisionMessage]:
         """Decisions, the latest first; all, or only those that were overruled."""
         return self.client.items(partial(self._calls.decisions, overruled=overruled), before)
 
@@ -303,6 +305,6 @@ class Stream:
         with replacing(target) as sink:
             return self.client.run(self._calls.export(target, sink))
 
-    def close(self) -> messages.Stream:
+    def close(self) -> messages.StreamMessage:
         """End the stream for good; its log stays."""
         return self.client.run(self._calls.close())

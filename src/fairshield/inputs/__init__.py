@@ -11,5 +11,6 @@ last edge is overruled only if fairness forces it.
 
 from fairshield.inputs.model import InputModel as InputModel
 from fairshield.inputs.model import InputTable as InputTable
+from fairshield.inputs.schedule import Inputs as Inputs
 from fairshield.inputs.schedule import InputSchedule as InputSchedule
 from fairshield.inputs.schedule import inputs_from_dict as inputs_from_dict

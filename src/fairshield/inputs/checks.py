@@ -1,4 +1,4 @@
-"""Rules that the numbers of an input model obey."""
+"""Checks of the groups and numbers of an input model; each raises where a rule is broken."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Group, group_name
-from fairshield.errors import InvalidValueError
+from fairshield.base.counts import Group, group_name
+from fairshield.base.errors import InvalidValueError
 from fairshield.records import as_cost, as_flag, as_number
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ _LEAST_COST, _MOST_COST = 1e-30, 1e30
 
 
 def check_groups(groups: tuple[Group, ...], source: str, remedy: str) -> None:
-    """At least two, each named once."""
+    """Refuse fewer than two groups, too many, and one that is named twice."""
     if len(groups) < 2:
         raise InvalidValueError(
             f"{source} {len(groups)} groups {list(groups)}, need at least two: {remedy}"
@@ -38,14 +38,14 @@ def check_groups(groups: tuple[Group, ...], source: str, remedy: str) -> None:
 
 
 def frozen(values: ArrayLike) -> Floats:
-    """A copy that cannot be written to."""
+    """A read-only copy as an array of floats."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
 
 
 def check_levels(levels: Floats, edges: Floats) -> None:
-    """Levels rise; the edge of each lies between it and the next."""
+    """Refuse levels that do not rise, and an edge that is not between its level and the next."""
     if levels.ndim != 1 or not len(levels) or edges.shape != levels.shape:
         raise InvalidValueError("an input model needs at least one cost level, each with an edge")
     for level in levels.tolist():
@@ -64,7 +64,7 @@ def check_levels(levels: Floats, edges: Floats) -> None:
 
 
 def check_probs(probs: Floats, groups: tuple[Group, ...], n_levels: int) -> None:
-    """Finite, not negative, and 1 in all."""
+    """Refuse probabilities that are negative or not finite, or whose sum is not 1."""
     shape = (len(groups), 2, n_levels)
     if probs.shape != shape:
         raise InvalidValueError(
@@ -86,7 +86,7 @@ def check_probs(probs: Floats, groups: tuple[Group, ...], n_levels: int) -> None
 
 
 def check_outcomes(outcomes: Floats, shape: tuple[int, ...]) -> None:
-    """Probabilities, one for each request."""
+    """Refuse outcomes that are not a probability for each request."""
     if outcomes.shape != shape:
         raise InvalidValueError(f"outcomes must have shape {shape}, got {outcomes.shape}")
     if not ((outcomes >= 0.0) & (outcomes <= 1.0)).all():
@@ -110,7 +110,7 @@ def outcome_array(
 ) -> Floats:
     """P(outcome = 1) for every request; the most specific key wins.
 
-    Requests of probability zero may be left out: their outcome is then as likely as not.
+    Requests of probability zero may be left out: they get the probability 0.5.
     """
     array = np.full(probs.shape, np.nan)
     keys = {key: key if isinstance(key, tuple) else (key,) for key in outcomes}
@@ -127,7 +127,7 @@ def outcome_array(
 
 
 def _cells(key: tuple[Any, ...], groups: tuple[Group, ...], levels: Floats) -> tuple[int, ...]:
-    """Where a key of ``outcomes`` points: a group, a proposal in it, a cost level of that."""
+    """The index of a key of ``outcomes``: group, then proposal and cost level if it has them."""
     if not 1 <= len(key) <= 3:
         raise InvalidValueError(
             f"outcomes are keyed by group, (group, proposed) or (group, proposed, cost), got {key}"

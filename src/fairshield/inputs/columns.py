@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import is_whole
-from fairshield.errors import InvalidValueError, argument, shown
-from fairshield.groups import is_missing
-from fairshield.outcomes import ADVICE
-from fairshield.records import as_flag, as_threshold
+from fairshield.base.counts import is_whole
+from fairshield.base.errors import InvalidValueError, shown
+from fairshield.base.groups import is_missing
+from fairshield.records import as_flag
+from fairshield.spec.outcomes import ADVICE
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def column(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
-    """``length`` decisions or outcomes, however they were written."""
+    """A column of ``length`` decisions or outcomes as truth values, see ``as_flag``."""
     given = column(values, name)
     _check_length(given, name, length)
     if given.dtype == np.bool_:
@@ -45,7 +45,7 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
         if (yes | (given == 0)).all():
             return np.asarray(yes)
     read = np.empty(length, np.bool_)
-    # Of a list its own elements: numpy makes text of [1.0, "no"], and no truth value of "1.0".
+    # Elements of the list itself: numpy would make text of [1.0, "no"], and "1.0" is no flag.
     for i, value in enumerate(values if isinstance(values, list | tuple) else given.tolist()):
         try:
             read[i] = as_flag(value)
@@ -71,7 +71,7 @@ def check_known(outcomes: NDArray[Any], name: str) -> None:
 
 
 def unknown_outcomes(first: str, missing: int, people: int) -> InvalidValueError:
-    """What to say where ``missing`` outcomes are not known, of which this is the first."""
+    """The error for ``missing`` unknown outcomes; ``first`` names the first of them."""
     return InvalidValueError(
         f"{first} is missing, as {missing:,} of {people:,} are, and people are counted by it: "
         f"{ADVICE}"
@@ -80,7 +80,7 @@ def unknown_outcomes(first: str, missing: int, people: int) -> InvalidValueError
 
 def numbers(values: NDArray[Any], name: str) -> Floats:
     """``values`` as floating-point numbers."""
-    if values.dtype != object:  # where None would become NaN
+    if values.dtype != object:  # in an array of objects None would become NaN
         with contextlib.suppress(TypeError, ValueError):
             return values.astype(np.float64)
     for i, value in enumerate(values.reshape(-1).tolist()):
@@ -98,21 +98,8 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def threshold_for(scores: Floats, threshold: float | None, name: str = "scores") -> float:
-    """From which score on to accept; 0.5 if nothing is said, of scores that are probabilities."""
-    if threshold is not None:
-        return as_threshold(threshold)
-    beyond = np.flatnonzero((scores < 0.0) | (scores > 1.0))
-    if len(beyond):
-        raise InvalidValueError(
-            f"{name}[{beyond[0]}] is {scores[beyond[0]]}, and 0.5 is the threshold for scores "
-            f"between 0 and 1 only: say from which score on to accept, with {argument('threshold')}"
-        )
-    return 0.5
-
-
 def costs_of(values: ArrayLike | None, length: int, name: str = "costs") -> Floats:
-    """``length`` prices; 1 where none are given, one for all where there is one."""
+    """An array of ``length`` costs; a single number serves for all, and ``None`` means 1."""
     given = np.asarray(1.0 if values is None else values)
     costs = numbers(given, name)
     if costs.ndim:

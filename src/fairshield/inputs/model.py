@@ -1,19 +1,20 @@
-"""An input model that is the same at every step, and the many ways to come by one."""
+"""InputModel: a distribution of requests, the same at every step, and the ways to make one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Group, group_name, name_order
-from fairshield.errors import InvalidValueError, argument, check_kind
-from fairshield.groups import Coded, group_column
+from fairshield.base.counts import Group, group_name, name_order
+from fairshield.base.errors import InvalidValueError, argument, check_kind
+from fairshield.base.groups import Coded, group_column
+from fairshield.base.words import summary
 from fairshield.inputs.checks import (
     Floats,
     Outcomes,
@@ -32,16 +33,14 @@ from fairshield.inputs.columns import (
     flags,
     numbers,
     outcomes_of,
-    threshold_for,
 )
-from fairshield.inputs.recorded import recorded_outcomes
-from fairshield.reading import Reading
-from fairshield.records import Record, as_number
-from fairshield.words import summary
+from fairshield.inputs.recorded import recorded_outcomes, request_of
+from fairshield.records import Record, ScoreCost, ScoreRule, as_number
+from fairshield.records.reading import Reading
 
 
 class Drawn(NamedTuple):
-    """Random requests: group by number, proposal, cost level, and the chance that each counts."""
+    """Arrays of random requests: group's index, proposal, cost level, and the chance to count."""
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
@@ -162,9 +161,9 @@ class InputModel:
         cost: float = 1.0,
         outcomes: Outcomes | None = None,
     ) -> InputModel:
-        """Either proposal equally likely in each group, one cost: knows only the group shares.
+        """A model of group shares only: proposals are equally likely and there is one cost.
 
-        Outcomes, if not given, are as likely as not.
+        Outcomes, if not given, have probability 0.5.
 
         >>> InputModel.agnostic({"a": 0.325, "b": 0.675}).probs[:, :, 0]
         array([[0.1625, 0.1625],
@@ -186,7 +185,7 @@ class InputModel:
         *,
         outcomes: Outcomes | None = None,
     ) -> InputModel:
-        """From explicit probabilities ``{(group, proposed, cost): probability}``.
+        """Make a model from explicit probabilities ``{(group, proposed, cost): probability}``.
 
         Groups keep the order in which they first appear.
         """
@@ -219,7 +218,7 @@ class InputModel:
         smoothing: float = 1.0,
         names: Sequence[Any] | None = None,
     ) -> InputModel:
-        """From recorded requests, as arrays, lists or pandas, polars or Arrow columns.
+        """Estimate a model from recorded requests: arrays, lists, pandas, polars or Arrow columns.
 
         Parameters
         ----------
@@ -280,12 +279,12 @@ class InputModel:
         outcomes: ArrayLike | None = None,
         *,
         threshold: float | None = None,
-        cost: Literal["confidence", "constant"] = "confidence",
+        cost: ScoreCost = "confidence",
         bins: int | None = 10,
         smoothing: float = 1.0,
         names: Sequence[Any] | None = None,
     ) -> InputModel:
-        """From a classifier's scores: accept where ``score >= threshold``.
+        """Estimate a model from a classifier's scores, which accept where ``score >= threshold``.
 
         The threshold of probabilities is 0.5 unless you say otherwise; scores beyond 0 and 1 need
         one.
@@ -293,29 +292,20 @@ class InputModel:
         (``None``: every distinct cost); ``cost="constant"`` at 1.  The other parameters are those
         of :meth:`estimate`.
         """
-        score = numbers(column(scores, "scores"), "scores")
-        if not np.isfinite(score).all():
-            bad = int(np.flatnonzero(~np.isfinite(score))[0])
-            raise InvalidValueError(f"scores[{bad}] is {score[bad]}: scores must be finite")
-        limit = threshold_for(score, threshold)
-        if cost not in ("confidence", "constant"):
-            raise InvalidValueError(f"cost must be 'confidence' or 'constant', got {cost!r}")
-        constant = cost == "constant"
+        rule = ScoreRule(threshold=threshold, cost=cost)
+        proposed, costs = rule.many(numbers(column(scores, "scores"), "scores"))
+        bins = None if cost == "constant" else bins
         return cls.estimate(
-            groups,
-            score >= limit,
-            None if constant else np.abs(score - limit),
-            outcomes,
-            bins=None if constant else bins,
-            smoothing=smoothing,
-            names=names,
+            groups, proposed, costs, outcomes, bins=bins, smoothing=smoothing, names=names
         )
 
     @classmethod
     def from_csv(
         cls, path: str | Path, *, reading: Reading | None = None, **options: Any
     ) -> InputModel:
-        """From a CSV with columns ``group``, ``proposed`` and, if present, ``cost``, ``outcome``.
+        """Estimate a model from a CSV with columns ``group``, ``proposed``, ``cost``, ``outcome``.
+
+        The last two may be missing.
 
         ``reading`` says how it is written, where that cannot be seen from its header; ``options``
         are those of :meth:`estimate`.
@@ -327,31 +317,49 @@ class InputModel:
     def from_records(
         cls, records: Iterable[Record | Mapping[str, Any]], **options: Any
     ) -> InputModel:
-        """From records with fields ``group``, ``proposed`` and perhaps ``cost``, ``outcome``.
+        """Estimate a model from records with ``group``, ``proposed``, ``cost``, ``outcome``.
 
-        The model has outcomes if all records have.  If those of the rejected look filled in, which
-        a property that counts by outcome would be priced by, there is a
-        :class:`~fairshield.OutcomesWarning`.
+        The last two may be missing.  The model has outcomes if all records have.  An
+        :class:`~fairshield.OutcomesWarning` says that those of the rejected look filled in, because
+        they would make the expected costs wrong.
         """
         found = list(Record.each(records))
         if not found:
             raise InvalidValueError("no records to estimate from: give at least one request")
-        groups, proposed = [r.group() for r in found], [r.flag("proposed") for r in found]
-        outcomes, why = recorded_outcomes(found, proposed)
-        model = cls.estimate(groups, proposed, [r.cost() for r in found], outcomes, **options)
+        requests = [request_of(record) for record in found]
+        groups, proposed, costs, _ = zip(*requests, strict=True)
+        outcomes, why = recorded_outcomes(found, requests)
+        model = cls.estimate(groups, proposed, costs, outcomes, **options)
         return replace(model, why_none=why)
 
-    # What others ask ------------------------------------------------------------------------
+    # What other modules call ----------------------------------------------------------------
 
     def table(self, horizon: int) -> InputTable:
-        """The same numbers at every step."""
+        """The table of this model: one row that serves every step."""
         assert self.edges is not None  # set in __post_init__
         given = None if self.outcomes is None else self.outcomes[None]
         rows = self.probs[None]
         return InputTable(self.groups, self.levels, self.edges, rows, given, self.why_none)
 
     def average(self, horizon: int) -> InputModel:
-        """What to expect over a window as if it were the same at every step: this model."""
+        """The mean distribution over a window: this model."""
+        return self
+
+    @property
+    def parts(self) -> tuple[tuple[InputModel, int], ...]:
+        """The model as a schedule of one part, ``(model, number of steps)``, for all steps."""
+        return ((self, 1),)
+
+    def mapped(self, change: Callable[[int, InputModel], InputModel]) -> InputModel:
+        """The model that ``change`` returns for part number 0 and this model."""
+        return change(0, self)
+
+    def after(self, steps: int, left: int) -> InputModel:
+        """The distribution of the ``left`` steps after the first ``steps``: this model."""
+        return self
+
+    def repeated(self, length: int, times: int) -> InputModel:
+        """The distribution over several periods of this length: this model."""
         return self
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,25 +1,51 @@
-"""Outcomes in records: all of them, or the reason why they cannot be used."""
+"""Requests and outcomes of records, or why their outcomes cannot be used."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairshield.errors import InvalidValueError, argument
-from fairshield.outcomes import ADVICE, OutcomeTally
-from fairshield.records import Record
+from fairshield.base.counts import Group
+from fairshield.base.errors import InvalidValueError, argument
+from fairshield.records import Record, Request, declared
+from fairshield.spec import Property
+from fairshield.spec.outcomes import ADVICE, OutcomeTally
+
+
+def request_of(
+    record: Record,
+    groups: tuple[Group, ...] = (),
+    prop: Property | None = None,
+    *,
+    empty: Group | None = None,
+) -> Request:
+    """The request of a record, its group spelt as the one of ``groups`` that reads the same.
+
+    The outcome is read where ``prop`` counts by outcome.  ``empty`` is the group of those without
+    one; ``None`` refuses them.
+    """
+    group, outcome = declared(record.group(empty=empty), groups), None
+    if prop is not None and prop.relevant_outcome is not None:
+        if record.missing("outcome"):
+            raise InvalidValueError(
+                f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
+                "record; where it becomes known only later, a service takes it later (fairshield "
+                f"serve); {ADVICE}"
+            )
+        outcome = record.flag("outcome")
+    return Request(group, record.flag("proposed"), record.cost(), outcome)
 
 
 def recorded_outcomes(
-    records: Sequence[Record], proposed: Sequence[bool]
+    records: Sequence[Record], requests: Sequence[Request]
 ) -> tuple[list[bool] | None, str]:
-    """The outcome of every record; or ``None``, and why there is none.
+    """The outcomes of all records, if all are known; else ``None``, and why there are none.
 
-    Who was accepted is read from the records, or taken to be as ``proposed``.
+    Decisions are read from the records; where a record has none, the proposal is taken for it.
     """
     told, outcomes = OutcomeTally(), list[bool]()
-    for record, said in zip(records, proposed, strict=True):
+    for record, request in zip(records, requests, strict=True):
         outcome = None if record.missing("outcome") else record.flag("outcome")
-        told.add(record.group(), _accepted(record, said), outcome)
+        told.add(request.group, _accepted(record, bool(request.proposed)), outcome)
         if outcome is not None:
             outcomes.append(outcome)
     coverage = told.coverage(relevant=True)
@@ -34,7 +60,7 @@ def recorded_outcomes(
 
 
 def _accepted(record: Record, proposed: bool) -> bool:
-    # Nobody promised that a column of this name, which no estimate needs, can be read.
+    # No estimate needs ``accepted``, so a column of this name in another format is no error.
     try:
         return proposed if record.missing("accepted") else record.flag("accepted")
     except InvalidValueError:

@@ -1,18 +1,18 @@
-"""An input model that changes over the window, and input models in files."""
+"""InputSchedule: an input model that changes over the window; and input models in files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairshield.counts import Group, is_whole
-from fairshield.errors import InvalidValueError
+from fairshield.base.counts import Group, is_whole
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.words import summary
 from fairshield.inputs.model import InputModel, InputTable
-from fairshield.words import summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class InputSchedule:
         return replace(table, probs=np.repeat(table.probs, lengths, axis=0), outcomes=outcomes)
 
     def average(self, horizon: int) -> InputModel:
-        """What to expect over a window as if it were the same at every step."""
+        """The mean distribution over a window, as a model that is the same at every step."""
         table, lengths = self._by_part(), np.array(self._lengths(horizon)) / horizon
         people = table.probs * lengths[:, None, None, None]
         probs, outcomes = people.sum(axis=0), None
@@ -71,6 +71,38 @@ class InputSchedule:
             positive = (people * table.outcomes).sum(axis=0)
             outcomes = np.divide(positive, probs, out=np.full(probs.shape, 0.5), where=probs > 0)
         return InputModel(self.groups, table.levels, probs, outcomes, table.edges)
+
+    def after(self, steps: int, left: int) -> InputSchedule:
+        """The schedule of the ``left`` steps after the first ``steps``, with the same cost levels.
+
+        >>> day = InputSchedule([(InputModel.agnostic({"a": 0.5, "b": 0.5}, cost=3.0), 60),
+        ...                      (InputModel.agnostic({"a": 0.1, "b": 0.9}), 40)])
+        >>> day.after(60, 40).table(40).levels
+        array([1., 3.])
+        """
+        if steps == 0:
+            return self
+        parts, skip = [], steps
+        for model, length in self.parts:
+            if length > skip:
+                parts.append((model, length - skip))
+            skip = max(skip - length, 0)
+        *before, (last, _) = parts or self.parts[-1:]
+        # Models beyond the last step only add their cost levels to the table.
+        levels = ((model, 1) for model, _ in self.parts)
+        return InputSchedule([*before, (last, left), *levels])
+
+    def mapped(self, change: Callable[[int, InputModel], InputModel]) -> InputSchedule:
+        """The schedule of the models that ``change`` returns for each part's number and model."""
+        return InputSchedule([(change(i, model), n) for i, (model, n) in enumerate(self.parts)])
+
+    def repeated(self, length: int, times: int) -> InputSchedule:
+        """The schedule of several periods of this length, each like the first."""
+        if times == 1:
+            return self
+        lengths = zip(self.parts, self._lengths(length), strict=True)
+        period = [(model, steps) for (model, _), steps in lengths if steps]
+        return InputSchedule(period * times)
 
     def _lengths(self, horizon: int) -> list[int]:
         """Steps of each part within the window; the last covers whatever remains."""
@@ -90,7 +122,7 @@ class InputSchedule:
                 widest[level] = max(edge, widest.get(level, edge))
         levels = np.array(sorted(widest))
         edges = np.array([widest[level] for level in levels.tolist()])
-        # Where a level of one model lies in the cell of another's, the cell ends halfway to it.
+        # Where a level of one model lies below the edge of another's, the edge moves halfway to it.
         overlap = edges[:-1] >= levels[1:]
         edges[:-1][overlap] = ((levels[:-1] + levels[1:]) / 2)[overlap]
         probs = np.zeros((len(self.parts), len(self.groups), 2, len(levels)))
@@ -114,7 +146,11 @@ class InputSchedule:
         return " then ".join(f"{model} ({steps} steps)" for model, steps in self.parts)
 
 
-def inputs_from_dict(data: Mapping[str, Any]) -> InputModel | InputSchedule:
+Inputs = InputModel | InputSchedule
+"""What is expected to come, the same at every step or not."""
+
+
+def inputs_from_dict(data: Mapping[str, Any]) -> Inputs:
     """The input model that ``to_dict`` described."""
     if "schedule" in data:
         parts = [(inputs_from_dict(model), int(steps)) for model, steps in data["schedule"]]

@@ -1,8 +1,8 @@
-"""Watching decisions without changing them: whether they are fair, and the input model right.
+"""Monitor watches decisions without changing them: their fairness, and the input model.
 
-A :class:`Monitor` asks the same properties of the same windows and periods as shields do, with
-intervals that are right at all times at once, alarms that are seldom false, and a shield in the
-shadow that says what it would have done.
+A :class:`Monitor` checks the same properties on the same windows and periods as shields do.  Its
+intervals are valid at all times at once, its alarms are false with a small probability only, and a
+shadow shield, which nobody obeys, says what it would have decided.
 """
 
 from fairshield.monitor.monitor import Monitor as Monitor
@@ -14,4 +14,4 @@ from fairshield.monitor.report import MonitorReport as MonitorReport
 from fairshield.monitor.report import Observation as Observation
 from fairshield.monitor.report import ShadowReport as ShadowReport
 from fairshield.monitor.saving import Saving as Saving
-from fairshield.monitor.sequences import Interval as Interval
+from fairshield.spec import Interval as Interval

@@ -1,4 +1,4 @@
-r"""Bets against an input model, round by round, of capital 1 on average if it is right.
+r"""Odds bets against an input model, so that a right model keeps the mean capital at 1.
 
 A request is a group, a proposal in it, a cost level, and perhaps an outcome.  Each of these four
 *parts* has a bet of its own.  It predicts the next value from the values before it, by the rule of
@@ -48,11 +48,11 @@ class Cells(NamedTuple):
     spent: Floats
 
     def minus(self, earlier: Cells) -> Cells:
-        """What came since."""
+        """The counts since ``earlier``."""
         return Cells._make(now - then for now, then in zip(self, earlier, strict=True))
 
     def at(self, where: Any) -> Cells:
-        """Some of many."""
+        """The counts at these indices of the first axes."""
         return Cells._make(counts[where] for counts in self)
 
 
@@ -71,7 +71,7 @@ class Odds:
     def capital(self, cells: Cells) -> Floats:
         """``(4, ...)``: the logarithm of the capital of each part."""
         people, told, positive = (counts[..., :-1] for counts in cells[:3])  # within the levels
-        # A cost above all levels says as much of the group and the proposal as any other.
+        # A person with a cost above all levels still counts in the bets on group and proposal.
         anyone = cells.people.sum(axis=-1)
         proposals = anyone.sum(axis=-3)
         bets = [proposals.sum(axis=-1), proposals, people.sum(axis=-4)]
@@ -96,11 +96,11 @@ class Odds:
 
 
 def log_change(before: Cells, since: Cells) -> float:
-    r"""How strongly requests say that they changed between two stretches of them.
+    r"""Logarithm of the evidence that requests changed between two stretches of a stream.
 
-    For each part the logarithm of :math:`q(x) q(y) / q(xy)`, where q predicts the values of the
-    first stretch x, of the second y, and of both as one; put together as bets on parts are.  No
-    input model has a say in it, and no stretch of nobody.
+    For each part it is the logarithm of :math:`q(x) q(y) / q(xy)`, where q predicts the values of
+    the first stretch x, of the second y, and of both as one; parts are combined as in
+    :meth:`Odds.log_e`.  It depends on no input model, and is 0 if either stretch is empty.
     """
     both = Cells._make(one + other for one, other in zip(before, since, strict=True))
     parts = [_described(cells) for cells in (before, since, both)]
@@ -109,9 +109,9 @@ def log_change(before: Cells, since: Cells) -> float:
 
 
 def _described(cells: Cells) -> Floats:
-    """``(4,)``: the logarithm of what is predicted of each part, one schedule part after another.
+    """``(4,)``: logarithm of the prediction of each part, summed over the parts of a schedule.
 
-    A schedule changes requests by itself, so its parts are not thrown together.
+    A schedule itself changes requests between its parts, so each of them is predicted alone.
     """
     people, told, positive = cells[:3]
     outcomes = np.stack((positive, told - positive), axis=-1)
@@ -119,11 +119,11 @@ def _described(cells: Cells) -> Floats:
     return np.array([float(each.sum()) for each in _predicted(bets)])
 
 
-# Numbers ------------------------------------------------------------------------------------
+# Arithmetic of probabilities ----------------------------------------------------------------
 
 
 def _conditional(joint: Floats, given: Floats) -> Floats:
-    """Probabilities given what came before; any will do for what does not happen."""
+    """``joint / given``; even probabilities where ``given`` is 0, which nothing depends on."""
     even = np.full(joint.shape, 1.0 / joint.shape[-1])
     happens = np.broadcast_to(given, joint.shape) > 0.0
     found: Floats = np.divide(joint, given, out=even, where=happens)
@@ -145,8 +145,9 @@ def _weighed(counts: Ints, logs: Floats) -> Floats:
 def _predicted(bets: list[Ints]) -> list[Floats]:
     """The logarithms of what Krichevsky and Trofimov predict for several counts.
 
-    Values run along the last axis of each, times and the like along the first ones, which all
-    have in common with the counts of groups; what lies between are bets that are won together.
+    The last axis of each array runs over values.  The first axes (times, for one) are those that
+    all arrays share with ``bets[0]``, the counts by group.  Over the axes between them, the
+    logarithms are summed.
     """
     shape, pieces = bets[0].shape[:-1], []
     for counts in bets:
@@ -163,7 +164,7 @@ def _predicted(bets: list[Ints]) -> list[Floats]:
 
 
 def log_gamma(x: NDArray[Any]) -> Floats:
-    """The logarithm of the gamma function of positive numbers: Stirling's series, eight on.
+    """Logarithm of the gamma function of positive ``x``: Stirling's series at ``x + 8``.
 
     >>> bool(np.isclose(log_gamma(np.array([0.5]))[0], math.lgamma(0.5), atol=1e-12))
     True

@@ -1,4 +1,4 @@
-"""What differs between requests and their model, in words."""
+"""Sentences that say in what requests differ most from their input model."""
 
 from __future__ import annotations
 

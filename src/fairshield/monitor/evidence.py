@@ -1,15 +1,15 @@
-r"""How strongly the requests seen speak against an input model.
+r"""Evidence against an input model: requests are counted, and bets say how likely they are.
 
-Bets against it are those of :mod:`fairshield.monitor.bets`.  A change may come late, and requests
-from before it would hide it.  So a bet is placed over the whole stream, and others begin anew every
-512, 4,096 and 32,768 requests.  Each of the four has a
-quarter of the capital; the b-th of those that begin anew has :math:`1/(b(b+1))` of its share, of
+The evidence is the capital of the bets of :mod:`fairshield.monitor.bets`.  Requests may change
+late, and a bet on all of them would hide that.  So one bet is placed over the whole stream, and
+others begin anew every 512, 4,096 and 32,768 requests.  Each of the four has a quarter of the
+capital; the b-th of those that begin anew has :math:`1/(b(b+1))` of its share, of
 which all together make 1.  The total :math:`E_t` is again a martingale that begins at 1 (where the
 model thinks some values impossible, a supermartingale: bets on them are lost), and by Ville's
 inequality a right model is ever contradicted, :math:`E_t \ge 1/\alpha` at some time, with
 probability at most :math:`\alpha`.
 
-Only counts by cell are kept.
+Counts by cell are kept, and no single request.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.errors import InvalidValueError
-from fairshield.inputs import InputModel, InputSchedule, InputTable
+from fairshield.base.errors import InvalidValueError
+from fairshield.inputs import InputModel, Inputs, InputSchedule, InputTable
 from fairshield.monitor.bets import PARTS, Cells, Floats, Ints, Odds, log_change
 from fairshield.monitor.differences import DIFFERENCES
-
-Inputs = InputModel | InputSchedule
 
 CHECK_EVERY = 64
 """Requests between two looks at the capital; fewer looks never make it less trustworthy."""
@@ -35,7 +33,7 @@ LENGTHS = (512, 4096, 32768)
 _SMOOTHING = 1.0
 
 
-class Reading(NamedTuple):
+class Capital(NamedTuple):
     """The logarithm of the capital at some times, and which bets it is made of.
 
     ``total`` is ``(times,)``; ``bets`` ``(bets, times)``: the bet over the whole stream first;
@@ -66,8 +64,7 @@ class Watch:
                 f"inputs must be an InputModel or an InputSchedule, got {type(inputs).__name__}"
             )
         self.inputs, self.size, self._enough = inputs, size, -math.log(alpha)
-        models = inputs.parts if isinstance(inputs, InputSchedule) else ((inputs, 1),)
-        steps = [n for _, n in models]
+        steps = [n for _, n in inputs.parts]
         self.table = table = inputs.table(sum(steps))
         firsts = np.cumsum([0, *steps[:-1]]) if len(table.probs) > 1 else np.zeros(1, np.int64)
         rows = InputTable(
@@ -102,7 +99,7 @@ class Watch:
     # One at a time --------------------------------------------------------------------------
 
     def count(self, group: int, proposed: bool, cost: float, outcome: bool | None) -> bool:
-        """Count one request; whether the model thought it possible."""
+        """Count one request; returns whether the model thought it possible."""
         cell: int = (group * 2 + proposed) * self._width + bisect_left(self._edges, cost)
         if len(self._firsts) > 1:
             at = self.decided if self.size is None else self.decided % self.size
@@ -133,7 +130,7 @@ class Watch:
     def look(self) -> float:
         """The logarithm of the capital now, without settling anything."""
         cells = Cells._make(c[None] for c in self.cells)
-        # As of the next request: bets that end with the last one are settled.
+        # Read one request later, at which bets that end with the last request are settled already.
         return float(self._read(np.array([self.decided + 1]), cells).total[0])
 
     # Many at once ---------------------------------------------------------------------------
@@ -145,7 +142,7 @@ class Watch:
         costs: Floats,
         outcomes: NDArray[np.bool_] | None,
     ) -> tuple[int, float] | None:
-        """Count requests; when they contradicted the model, and the logarithm of the capital."""
+        """Count requests; returns when they contradicted the model, and the log capital then."""
         rows = (groups, proposed, costs, outcomes)
         if self.contradicted_at is not None:
             self._advance(*rows)
@@ -156,7 +153,7 @@ class Watch:
         found: int = min([*enough[:1].tolist(), *impossible], default=0)
         if not found:
             return None
-        # Once in the life of a watch: go back, and stop where it was contradicted.
+        # This happens once in a stream: count again, and stop at the contradicting request.
         self.resume(before)
         self._advance(*_rows(rows, 0, found - first), note=True)
         self._advance(*_rows(rows, found - first, None))
@@ -170,7 +167,7 @@ class Watch:
         outcomes: NDArray[np.bool_] | None,
         note: bool = False,
     ) -> tuple[Ints, Floats, list[int]]:
-        """Times of checks, the logarithm of the capital then, and the first impossible request.
+        """Count requests; returns times of checks, log capital then, the first impossible request.
 
         With ``note``, the model is taken to be contradicted by the last request.
         """
@@ -198,7 +195,7 @@ class Watch:
     def _running(
         self, cell: Ints, costs: Floats, outcomes: NDArray[np.bool_] | None, ends: Ints
     ) -> Cells:
-        """Counters after ``ends`` further requests each, and after all."""
+        """Cells after each of ``ends`` further requests, and after all of them."""
         n_cells = math.prod(self._shape)
         stretch = np.searchsorted(ends, np.arange(len(cell)), side="right")
         place = stretch * n_cells + cell
@@ -218,7 +215,7 @@ class Watch:
         )
 
     def _spending(self, cell: Ints, costs: Floats, ends: Ints) -> Floats:
-        """``(ends + 1, cells)``: costs added one after the other, as one at a time would."""
+        """``(ends + 1, cells)``: sums of costs, added in the same order as by :meth:`count`."""
         spent = np.tile(self._spent, (len(ends) + 1, 1))
         order = np.argsort(cell, kind="stable")
         found, firsts = np.unique(cell[order], return_index=True)
@@ -229,8 +226,8 @@ class Watch:
 
     # Betting --------------------------------------------------------------------------------
 
-    def _read(self, times: Ints, cells: Cells) -> Reading:
-        """The capital at some times, the cells being those of the same times."""
+    def _read(self, times: Ints, cells: Cells) -> Capital:
+        """The capital at ``times``; ``cells`` are the counts at these times."""
         begun = [self._base(j, times, cells) for j in range(len(LENGTHS))]
         placed = [cells, *(cells.minus(base) for base in begun)]
         bets = self.odds.log_e(
@@ -246,10 +243,10 @@ class Watch:
             before = over[np.cumsum(ends) - ends]
             mine = np.logaddexp(np.logaddexp(before, share), -np.log(number + 1))
             total = np.logaddexp(total, mine)
-        return Reading(total - math.log(len(bets)), bets, settled)
+        return Capital(total - math.log(len(bets)), bets, settled)
 
     def _base(self, j: int, times: Ints, cells: Cells) -> Cells:
-        """The cells when the bet of each time began."""
+        """The cells at the beginning of the bet that is under way at each time."""
         begun = (times - 1) // LENGTHS[j] * LENGTHS[j]
         where = np.searchsorted(times, begun)
         earlier = begun < times[0]
@@ -261,7 +258,7 @@ class Watch:
         return Cells._make(np.where(earlier[axes], old, new) for old, new in pairs)
 
     def _settle(self, now: int, cells: Cells, settled: Floats, times: Ints | None = None) -> None:
-        """Begin the bets anew that are over."""
+        """Start new bets in place of those that have ended by ``now``."""
         self._settled = settled
         for j, length in enumerate(LENGTHS):
             begun = now // length * length
@@ -277,7 +274,7 @@ class Watch:
     # What is wrong with the model -----------------------------------------------------------
 
     def _note(self, now: Cells) -> None:
-        """Note when, and since when requests differ: where the strongest bet began."""
+        """Note that the model is contradicted now, and when the strongest bet against it began."""
         self.contradicted_at = self.decided
         began = [self.since, *self._earlier, *self._bases]
         began = [base for base in began if now.minus(base).people.any()]
@@ -286,10 +283,11 @@ class Watch:
         self.diagnosis = self._differs(now.minus(self.since))
 
     def recent(self) -> Cells:
-        """The cells that a revised model rests on.
+        """The cells from which a revised model is estimated.
 
-        All, until the model is contradicted; from then on those since requests began to differ
-        from it, or since they clearly changed once more, as far as a bet that began then tells.
+        Until the model is contradicted, these are all cells; from then on, those since requests
+        began to differ from the model, or since they clearly changed once more.  Such a change is
+        seen at the starts of bets only.
         """
         everybody = self.cells.minus(self.since)
         if self.contradicted_at is None:
@@ -308,16 +306,13 @@ class Watch:
                 "no requests to revise the input model from: observe some first"
             )
         levels, edges, kept = self._seen_levels(recent)
-        models = (
-            self.inputs.parts if isinstance(self.inputs, InputSchedule) else ((self.inputs, 0),)
-        )
-        parts = []
-        for i, (model, steps) in enumerate(models):
-            seen = recent.at(i).at((..., kept))
-            # Of a part of the schedule that did not come nothing is known but what was expected.
-            known = self._estimated(seen, levels, edges) if seen.people.any() else model
-            parts.append((known, steps))
-        return parts[0][0] if isinstance(self.inputs, InputModel) else InputSchedule(parts)
+
+        def estimated(part: int, model: InputModel) -> InputModel:
+            seen = recent.at(part).at((..., kept))
+            # A part of the schedule without requests keeps its model.
+            return self._estimated(seen, levels, edges) if seen.people.any() else model
+
+        return self.inputs.mapped(estimated)
 
     def _estimated(self, seen: Cells, levels: Floats, edges: Floats) -> InputModel:
         """As :meth:`InputModel.estimate` would from the requests themselves."""
@@ -328,7 +323,7 @@ class Watch:
         return InputModel(self.inputs.groups, levels, people / people.sum(), outcomes, edges)
 
     def _seen_levels(self, recent: Cells) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Mean costs, their edges, and which levels there are."""
+        """Mean costs of the levels, their edges, and which levels occur or were in the model."""
         people, spent = (c.sum(axis=(0, 1, 2)) for c in (recent.people, recent.spent))
         edges = np.append(self.rows.edges, math.inf)
         mean = np.divide(spent, people, out=np.append(self.rows.levels, 0.0), where=people > 0)
@@ -345,7 +340,7 @@ class Watch:
         expected = np.einsum("p,pgrl->grl", weight, self.rows.probs)
         return DIFFERENCES[part](self, recent, expected)
 
-    # Where it stands ------------------------------------------------------------------------
+    # Saving and resuming --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """JSON-able data; :meth:`resume` takes it."""

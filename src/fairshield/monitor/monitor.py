@@ -1,4 +1,9 @@
-"""Monitor: watches decisions as they are made, and changes none of them."""
+"""Monitor: watches decisions as they are made, and changes none of them.
+
+The class is long because it is one interface: what it watches is worked out by the modules beside
+it (windows in ``tally``, biases in ``biases``, the input model in ``evidence``, a policy that
+decides beside others in ``shadow``).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import Counts, Group, group_name, unknown_group
-from fairshield.errors import InvalidValueError, argument
-from fairshield.groups import Coded, group_column, places_among
+from fairshield.analysis.terms import agreed
+from fairshield.base.counts import Counts, Group, group_name, unknown_group
+from fairshield.base.errors import InvalidValueError, argument
+from fairshield.base.groups import Coded, group_column, places_among
+from fairshield.inputs import Inputs
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
-from fairshield.monitor.evidence import CHECK_EVERY, Inputs, Watch
+from fairshield.monitor.biases import Biases
+from fairshield.monitor.evidence import CHECK_EVERY, Watch
 from fairshield.monitor.report import (
     Alarm,
     MonitoredGroup,
@@ -27,16 +35,16 @@ from fairshield.monitor.report import (
     Observation,
 )
 from fairshield.monitor.saving import Saving, saving
-from fairshield.monitor.sequences import Interval, bias_bounds, rate_interval
+from fairshield.monitor.sequences import rate_interval
 from fairshield.monitor.settings import check_numbers, check_order, names_of
 from fairshield.monitor.shadow import Shadow
 from fairshield.monitor.tally import MonitorTally
 from fairshield.monitor.words import KINDS, evidence_words
-from fairshield.outcomes import PAGE, Coverage, OutcomeTally
+from fairshield.periodic import PeriodicPolicy, kind_of
+from fairshield.policy import Policy, Specification
 from fairshield.records import Flag, as_cost, as_flag
-from fairshield.runtime.audit import agreed
 from fairshield.spec import Property, Verdict, reach_of, verdict_of
-from fairshield.stream import AnyPolicy
+from fairshield.spec.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.synthesis import make_policy
 
 _VERSION = 2
@@ -102,7 +110,7 @@ class Monitor:
         inputs: Inputs | None = None,
         confidence: float = 0.95,
         min_group_size: int = 30,
-        shadow: AnyPolicy | None = None,
+        shadow: Policy | PeriodicPolicy | None = None,
         keep: int = 1000,
         state: Mapping[str, Any] | None = None,
     ) -> None:
@@ -111,41 +119,45 @@ class Monitor:
                 f"prop must be a property such as DemographicParity('0.1'), got {prop!r}"
             )
         self._shadow = None if shadow is None else Shadow(shadow)
-        if shadow is not None:
-            if shadow.prop != prop:
+        beside = None if self._shadow is None else self._shadow.policy
+        if beside is not None:
+            if beside.prop != prop:
                 raise InvalidValueError(
-                    f"the shadow policy keeps {shadow.prop}, the monitor watches {prop}: watch "
+                    f"the shadow policy keeps {beside.prop}, the monitor watches {prop}: watch "
                     "shadow.prop, or make a policy for the property"
                 )
-            horizon = _of_shadow("horizon", horizon, getattr(shadow, "horizon", None))
-            period = _of_shadow("period", period, getattr(shadow, "period", None))
-            start = _of_shadow("start", start, shadow.start)
-            inputs = shadow.inputs if inputs is None else inputs
+            horizon = _of_shadow("horizon", horizon, beside.terms().get("horizon"))
+            period = _of_shadow("period", period, beside.terms().get("period"))
+            start = _of_shadow("start", start, beside.start)
+            inputs = beside.inputs if inputs is None else inputs
         check_numbers(horizon, period, confidence, min_group_size, keep)
         self.prop, self.horizon, self.period = prop, horizon, period
         self.confidence, self.keep = float(confidence), int(keep)
         self.least = max(int(min_group_size), prop.min_support)
         self._size = horizon if period is None else period
-        names = names_of(groups, start, inputs, shadow)
+        names = names_of(groups, start, inputs, beside)
         check_order(prop, names)
         self._closed = names is not None
         zero = Counts.zero(names or ()) if start is None else start
         self._tally = MonitorTally(
             prop,
+            size=self._size,
             goes_on=horizon is None,
             start=zero,
             keep=self.keep,
-            compared=None if self._shadow is None else self._shadow.periods,
+            compared=None if beside is None else beside.last,
         )
-        self._index = {group: i for i, group in enumerate(self._tally.groups)}
+        self._ledger = self._tally.ledger
+        self._index = {group: i for i, group in enumerate(self._ledger.groups)}
+        self._biases = Biases(
+            prop, self._ledger, alpha=1.0 - self.confidence, least=self.least,
+            all_known=self._closed,
+        )  # fmt: skip
         self._watch = None if inputs is None else Watch(inputs, self._size, 1.0 - self.confidence)
         self._needs_outcome = prop.relevant_outcome is not None
         self._told = OutcomeTally()
-        self._decided, self._cost_paid = 0, 0.0
         self._violations: deque[Alarm] = deque(maxlen=self.keep)
         self._lasting: list[Alarm] = []
-        self._biased: set[tuple[int, int]] = set()
-        self._look_at = CHECK_EVERY
         self._config = self._digest(start)
         if state is not None:
             self._resume(state)
@@ -184,22 +196,18 @@ class Monitor:
         except TypeError:  # it cannot be a name, which is said below
             g = None
         if g is None:
-            g = self._meet(group_name(group), self._decided)
-        decision, tally = None, self._tally
+            g = self._meet(group_name(group), self._ledger.decided)
+        decision, ledger = None, self._ledger
         if self._shadow is not None:
             decision = self._shadow.decide(
                 group, accepted=accepted, proposed=proposed, cost=cost, outcome=outcome
             )
-        if self._needs_outcome and outcome is not None:
-            self._told.know(tally.groups[g], accepted, outcome)
-        if not self._needs_outcome or outcome == self.prop.relevant_outcome:
-            tally.seen[g] += 1
-            tally.accepted[g] += accepted
-        if accepted is not proposed:
-            tally.overruled[g] += 1
-            self._cost_paid += cost
-        self._decided = at = self._decided + 1
-        window = tally.over
+        if self._needs_outcome:
+            self._told.know(ledger.groups[g], accepted, bool(outcome))
+            ledger.add(g, proposed, accepted, cost, outcome is self.prop.relevant_outcome)
+        else:
+            ledger.add(g, proposed, accepted, cost)
+        at, window = ledger.decided, ledger.windows
         alarms: tuple[Alarm, ...] = ()
         possible = self._watch is None or self._watch.count(g, proposed, cost, outcome)
         if at == self._next or not possible:
@@ -257,10 +265,9 @@ class Monitor:
         The window is over then, and is judged once.  With a horizon or a period nothing is left to
         judge: what is unfinished does not have to be fair.
         """
-        tally, at = self._tally, self._decided
-        if self._size is not None or tally.over or not at:
+        if self._size is not None or self._ledger.windows or not self.decided:
             return ()
-        alarms = tuple(map(self._violation, tally.close(at)))
+        alarms = tuple(map(self._violation, self._tally.close()))
         self._add(alarms)
         return alarms
 
@@ -276,7 +283,7 @@ class Monitor:
             names += tuple(found)
             code = places_among(names, who)
         for place, group in enumerate(names[len(known) :], start=len(known)):
-            self._meet(group, self._decided + int(np.argmax(code == place)))
+            self._meet(group, self.decided + int(np.argmax(code == place)))
         return code.astype(np.int64)
 
     def _observed(
@@ -289,34 +296,15 @@ class Monitor:
     ) -> list[Alarm]:
         if self._shadow is not None:
             self._shadow.decide_many(g, y, r, price, z)
-        tally, first, n_groups = self._tally, self._decided, len(self._tally.groups)
         counts = np.ones(len(g), np.bool_)
         if self._needs_outcome and z is not None:
             counts = np.asarray(z == self.prop.relevant_outcome)
-            self._told.know_many(tally.groups, g, y, z)
-        seen = _running(g, counts, tally.seen)
-        accepted = _running(g, counts & y, tally.accepted)
-        overruled = y != r
-        gained = np.bincount(g[overruled], minlength=n_groups).tolist()
-        tally.overruled[:] = [n + m for n, m in zip(tally.overruled, gained, strict=True)]
-        paid = np.concatenate(([self._cost_paid], price[overruled]))
-        self._cost_paid = float(np.add.accumulate(paid)[-1])
-        last = first + len(g)
-        alarms: list[Alarm] = []
-        if self._size is not None:
-            ends = np.arange(first // self._size + 1, last // self._size + 1) * self._size
-            if len(ends):
-                closed = tally.close_many(ends.tolist(), seen[ends - first], accepted[ends - first])
-                alarms += map(self._violation, closed)
-        while self._look_at <= last:
-            at = self._look_at - first
-            alarms += self._biases(self._look_at, seen[at].tolist(), accepted[at].tolist())
-            self._look_at = _later(self._look_at)
-        tally.seen[:], tally.accepted[:] = seen[-1].tolist(), accepted[-1].tolist()
+            self._told.know_many(self._ledger.groups, g, y, z)
+        alarms = self._biases.look_among(g, y, counts)
+        alarms += map(self._violation, self._tally.add_many(g, r, y, price, counts))
         if self._watch is not None:
             found = self._watch.count_many(g, r, price, z)
             alarms += [] if found is None else [self._contradiction(self._watch, *found)]
-        self._decided = last
         self._next = self._next_event()
         alarms.sort(key=_order)
         self._add(alarms)
@@ -326,19 +314,18 @@ class Monitor:
 
     def _next_event(self) -> int:
         """After which decision there is something to look at."""
-        n = self._decided
+        n = self.decided
         ends = _NEVER if self._size is None else (n // self._size + 1) * self._size
         checks = _NEVER if self._watch is None else (n // CHECK_EVERY + 1) * CHECK_EVERY
-        return min(ends, checks, self._look_at)
+        return min(ends, checks, self._biases.look_at)
 
     def _events(self, possible: bool) -> tuple[Alarm, ...]:
-        at, tally = self._decided, self._tally
+        at = self.decided
         alarms: list[Alarm] = []
         if self._size is not None and at % self._size == 0:
-            alarms += map(self._violation, tally.close(at))
-        if at == self._look_at:
-            alarms += self._biases(at, tally.seen, tally.accepted)
-            self._look_at = _later(at)
+            alarms += map(self._violation, self._tally.close())
+        if at == self._biases.look_at:
+            alarms += self._biases.look()
         watch = self._watch
         if watch is not None:
             capital = watch.check(possible)
@@ -360,25 +347,6 @@ class Monitor:
         )
         return Alarm("violation", window.at, message, window.number)
 
-    def _biases(self, at: int, seen: list[int], accepted: list[int]) -> list[Alarm]:
-        """Alarms for pairs of groups that are unfair beyond chance."""
-        alarms = []
-        for i, j in combinations(range(len(self._tally.groups)), 2):
-            if (i, j) in self._biased:
-                continue
-            bias = self._bias(i, j, seen, accepted, only_above=self.prop.limit)
-            if bias is not None and bias.lower > self.prop.limit:
-                self._biased.add((i, j))
-                a, b = self._tally.groups[i], self._tally.groups[j]
-                message = (
-                    f"the decisions are unfair beyond chance: the bias between {a} and {b} is "
-                    f"{bias.estimate:.4g}, at least {bias.lower:.4g} with {self.confidence:.4g} "
-                    f"confidence, where {self.prop} allows {self.prop.limit:.4g}; put a shield "
-                    "before them (synthesize), or train the classifier anew"
-                )
-                alarms.append(Alarm("bias", at, message, self._window_of(at), (a, b)))
-        return alarms
-
     def _contradiction(self, watch: Watch, at: int, capital: float) -> Alarm:
         message = (
             f"the input model is wrong: the evidence against it is {evidence_words(capital)}, "
@@ -394,56 +362,27 @@ class Monitor:
     def _noun(self) -> str:
         return "period" if self.period is not None else "window"
 
-    # Intervals ------------------------------------------------------------------------------
-
-    def _alpha(self, i: int) -> float:
-        """What the i-th group may be wrong by, so that all together are by ``1 - confidence``."""
-        alpha = 1.0 - self.confidence
-        return alpha / len(self._index) if self._closed else alpha / ((i + 1) * (i + 2))
-
-    def _rate(self, i: int, seen: list[int], accepted: list[int]) -> Interval | None:
-        if not seen[i] or seen[i] < self.least:
-            return None
-        return rate_interval(seen[i], accepted[i], self._alpha(i))
-
-    def _bias(
-        self, i: int, j: int, seen: list[int], accepted: list[int], only_above: float = -1.0
-    ) -> Interval | None:
-        """The bias between two groups; ``None`` also if the one observed is not ``only_above``."""
-        if min(seen[i], seen[j]) < max(self.least, 1):
-            return None
-        a, b = self._tally.groups[i], self._tally.groups[j]
-        counts = Counts({a: (seen[i], accepted[i]), b: (seen[j], accepted[j])})
-        observed = self.prop.bias_of(counts)
-        if observed <= only_above:
-            return None
-        # With the j-th group come j pairs.
-        team = rate_interval(accepted[i] + accepted[j], accepted[i], self._alpha(j) / j)
-        one, other = (rate_interval(seen[g], accepted[g], self._alpha(g)) for g in (i, j))
-        bounds = bias_bounds(self.prop, one, other, team)
-        return None if bounds is None else Interval(bounds[0], observed, bounds[1])
-
     # What was seen --------------------------------------------------------------------------
 
     @property
     def decided(self) -> int:
         """Decisions observed."""
-        return self._decided
+        return self._ledger.decided
 
     @property
     def counts(self) -> Counts:
         """Counters of the window or period in progress."""
-        return self._tally.counts
+        return self._ledger.counts
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """The groups, in order."""
-        return tuple(self._tally.groups)
+        return tuple(self._ledger.groups)
 
     @property
-    def shadow(self) -> AnyPolicy | None:
+    def shadow(self) -> Policy | PeriodicPolicy | None:
         """The policy that runs beside the decisions."""
-        return None if self._shadow is None else self._shadow.policy
+        return None if self._shadow is None else self._shadow.policy.artefact
 
     @property
     def coverage(self) -> Coverage | None:
@@ -463,31 +402,32 @@ class Monitor:
 
     def report(self) -> MonitorReport:
         """Where the stream stands."""
-        tally, watch = self._tally, self._watch
+        tally, ledger, watch = self._tally, self._ledger, self._watch
         now, bias, measured = tally.verdict()
-        alpha, n = 1.0 - self.confidence, len(tally.groups)
+        windows, unfair = ledger.windows, ledger.shielded.unfair
+        alpha, n = 1.0 - self.confidence, len(ledger.groups)
         return MonitorReport(
             prop=str(self.prop),
             limit=self.prop.limit,
             confidence=self.confidence,
             noun=self._noun,
-            decided=self._decided,
-            overruled=sum(tally.overruled),
-            cost_paid=self._cost_paid,
+            decisions=ledger.decided,
+            overruled=ledger.overruled,
+            paid=ledger.paid,
             groups=tuple(map(self._group_report, range(n))),
             pairs=tuple(self._pair_report(i, j) for i, j in combinations(range(n), 2)),
-            counts=tally.counts,
+            counts=ledger.counts,
             bias=bias,
             measured=measured,
             now=now,
-            windows=tally.over,
-            unfair=tally.unfair,
-            exempt=tally.exempt,
-            untold=tally.untold,
-            worst_bias=tally.worst_bias,
-            worst_measured=tally.worst_measured,
+            windows=windows,
+            unfair=unfair,
+            exempt=ledger.exempt,
+            untold=ledger.untold,
+            largest_bias=ledger.shielded.largest_bias,
+            largest_measured=tally.largest_measured,
             verdict=self._verdict(now),
-            unfair_share=rate_interval(tally.over, tally.unfair, alpha) if tally.over else None,
+            unfair_share=rate_interval(windows, unfair, alpha) if windows else None,
             recent=tuple(tally.recent),
             log_evidence=None if watch is None else watch.look(),
             contradicted_at=None if watch is None else watch.contradicted_at,
@@ -498,24 +438,21 @@ class Monitor:
         )
 
     def _verdict(self, now: Verdict) -> Verdict:
-        tally = self._tally
-        if self._decided and not tally.over and self._size is None:
+        ledger, unfair = self._ledger, self._ledger.shielded.unfair
+        if ledger.decided and not ledger.windows and self._size is None:
             return now
-        fair = tally.over - tally.unfair - tally.exempt - tally.untold
-        return verdict_of(unfair=tally.unfair, fair=fair)
+        fair = ledger.windows - unfair - ledger.exempt - ledger.untold
+        return verdict_of(unfair=unfair, fair=fair)
 
     def _group_report(self, i: int) -> MonitoredGroup:
-        tally = self._tally
-        rate = self._rate(i, tally.seen, tally.accepted)
-        counters = tally.seen[i], tally.accepted[i], tally.overruled[i]
-        return MonitoredGroup(tally.groups[i], *counters, rate)
+        people = self._ledger.people(i)
+        counters = people.seen, people.accepted, people.overruled
+        return MonitoredGroup(self._ledger.groups[i], *counters, self._biases.rate(i))
 
     def _pair_report(self, i: int, j: int) -> MonitoredPair:
-        tally = self._tally
-        bias = self._bias(i, j, tally.seen, tally.accepted)
-        pair = tally.groups[i], tally.groups[j]
-        people = {pair[0]: (tally.seen[i], tally.accepted[i])}
-        people |= {pair[1]: (tally.seen[j], tally.accepted[j])}
+        pair = self._ledger.groups[i], self._ledger.groups[j]
+        people = {self._ledger.groups[g]: self._ledger.people(g)[:2] for g in (i, j)}
+        bias = self._biases.between(i, j)
         return MonitoredPair(pair, bias, self.prop.finding(Counts(people)))
 
     def revised_inputs(self) -> Inputs:
@@ -545,9 +482,10 @@ class Monitor:
                 f"({argument('shadow')}), or "
                 "a horizon for which to make one"
             )
-        start = self._tally.start
-        policy = make_policy(self.prop, self._watch.inputs, horizon=self.horizon, start=start)
-        return saving(policy, revised)
+        spec = Specification.of(
+            self.prop, self._watch.inputs, horizon=self.horizon, start=self._tally.start
+        )
+        return saving(kind_of(make_policy(spec)), revised)
 
     # Where it stands ------------------------------------------------------------------------
 
@@ -557,12 +495,11 @@ class Monitor:
         return {
             "version": _VERSION,
             "monitor": self._config,
-            "decided": self._decided,
-            "cost_paid": self._cost_paid,
+            "decided": self._ledger.decided,
+            "cost_paid": self._ledger.paid,
             "tally": self._tally.state(),
             "outcomes": self._told.state(),
-            "look_at": self._look_at,
-            "biased": sorted(map(list, self._biased)),
+            **self._biases.state(),
             "violations": [alarm.to_dict() for alarm in self._violations],
             "lasting": [alarm.to_dict() for alarm in self._lasting],
             "watch": None if self._watch is None else self._watch.state(),
@@ -581,7 +518,7 @@ class Monitor:
             "inputs": None if self._watch is None else self._watch.inputs.to_dict(),
             "confidence": self.confidence,
             "least": self.least,
-            "shadow": None if shadow is None else shadow.identity,
+            "shadow": None if shadow is None else shadow.policy.fingerprint,
         }
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -598,12 +535,11 @@ class Monitor:
                     f"has {self._config!r}): resume with the property, windows, groups, inputs, "
                     "confidence and shadow that it began with"
                 )
-            self._decided, self._cost_paid = int(state["decided"]), float(state["cost_paid"])
-            self._tally.resume(state["tally"])
+            decided, cost = int(state["decided"]), float(state["cost_paid"])
+            self._tally.resume(state["tally"], decided, cost)
             self._told.resume(state.get("outcomes", ()))  # earlier versions counted none
-            self._index = {group: i for i, group in enumerate(self._tally.groups)}
-            self._look_at = int(state["look_at"])
-            self._biased = {(int(i), int(j)) for i, j in state["biased"]}
+            self._index = {group: i for i, group in enumerate(self._ledger.groups)}
+            self._biases.resume(state)
             self._violations.extend(map(Alarm.from_dict, state["violations"]))
             self._lasting.extend(map(Alarm.from_dict, state["lasting"]))
             if self._watch is not None:
@@ -622,7 +558,7 @@ class Monitor:
     def _meet(self, group: Group, at: int) -> int:
         if self._closed:
             raise unknown_group(group, tuple(self._index))
-        self._index[group] = self._tally.meet(group, at)
+        self._index[group] = self._ledger.meet(group, at=at)
         return self._index[group]
 
     def _no_outcome(self) -> InvalidValueError:
@@ -643,20 +579,3 @@ def _of_shadow(name: str, given: Any, of_policy: Any) -> Any:
 
 def _order(alarm: Alarm) -> tuple[int, int]:
     return alarm.at, KINDS.index(alarm.kind)
-
-
-def _later(at: int) -> int:
-    """The next look at biases: the time between looks grows with the time before them."""
-    return at + max(CHECK_EVERY, at // 20)
-
-
-def _running(
-    g: NDArray[np.int64], which: NDArray[np.bool_], before: list[int]
-) -> NDArray[np.int64]:
-    """``(rows + 1, groups)``: counters before the first row, and after each."""
-    running = np.empty((len(g) + 1, len(before)), np.int64)
-    running[0] = before
-    for i, n in enumerate(before):
-        np.cumsum(which & (g == i), out=running[1:, i])
-        running[1:, i] += n
-    return running

@@ -1,4 +1,4 @@
-"""What a monitor has seen, as values: windows, rates with their intervals, alarms."""
+"""MonitorReport and its parts hold what a monitor has seen: windows, rates, alarms."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from fairshield.counts import Counts, Group
-from fairshield.monitor.sequences import Interval
+from fairshield.analysis.report import plain_counts, plain_number, with_keys
+from fairshield.base.counts import Counts, Group
+from fairshield.base.renamed import Renamed
+from fairshield.base.words import summary
 from fairshield.monitor.words import Kind, facts_of
-from fairshield.outcomes import Coverage
-from fairshield.runtime.report import plain_counts, plain_number
 from fairshield.runtime.step import Decision
-from fairshield.spec import UNTOLD, Finding, Reach, Verdict
-from fairshield.words import summary
+from fairshield.spec import UNTOLD, Finding, Interval, Reach, Verdict
+from fairshield.spec.outcomes import Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MonitoredWindow:
-    """A window or period that is over: its number from 0, and its counters at its end.
+    """MonitoredWindow is a window or period that is over: its number from 0, its counters.
 
     ``at`` is the number of decisions since the beginning; ``bias`` the largest between two groups
     that have support, ``measured`` between any two; ``holds`` whether the property held between all
@@ -88,7 +88,7 @@ class MonitoredWindow:
 
     @property
     def verdict(self) -> Verdict:
-        """What to say of it."""
+        """``"unfair"``, ``"exempt"`` or ``"fair"``."""
         return "exempt" if self.exempt else "fair" if self.holds else "unfair"
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,21 +139,21 @@ class MonitoredPair:
 
 @dataclass(frozen=True, slots=True)
 class ShadowReport:
-    """What a shield would have done, had it decided all along.
+    """ShadowReport holds what a shield would have done, had it decided from the beginning.
 
     Attributes
     ----------
-    decisions, overruled, cost_paid
+    decisions, overruled, paid
         Its decisions, proposals it would have overruled, and what that would have cost.
     overruled_by_group
-        Whom.
+        The proposals it would have overruled, by group.
     changed
         Its decisions that differ from those that were made.
     windows, unfair, exempt, untold
         Windows or periods that ended, those that would have ended unfair, those in which the
         property would have bound nothing, and those of which a state of an earlier version does
         not tell whether it would.
-    unfair_without
+    unfair_unshielded
         Those of them that did end unfair, as things were decided.
     over
         Whether its policy is for a number of periods, and the last is over: later decisions are
@@ -162,15 +162,18 @@ class ShadowReport:
 
     decisions: int
     overruled: int
-    cost_paid: float
+    paid: float
     overruled_by_group: dict[Group, int]
     changed: int
     windows: int
     unfair: int
-    unfair_without: int
+    unfair_unshielded: int
     over: bool = False
     exempt: int = 0
     untold: int = 0
+
+    cost_paid = Renamed("paid")
+    unfair_without = Renamed("unfair_unshielded")
 
     __repr__ = summary
 
@@ -179,8 +182,8 @@ class ShadowReport:
         whom = ", ".join(f"{group} {n:,}" for group, n in self.overruled_by_group.items())
         return (
             f"would have overruled {self.overruled:,} of {self.decisions:,} ({share:.2%}): {whom}; "
-            f"cost {self.cost_paid:.6g}; unfair ends {self.unfair:,} instead of "
-            f"{self.unfair_without:,} of {self.windows:,}"
+            f"cost {self.paid:.6g}; unfair ends {self.unfair:,} instead of "
+            f"{self.unfair_unshielded:,} of {self.windows:,}"
             + (f", {self.exempt:,} exempt" if self.exempt else "")
             + (f", {self.untold:,} {UNTOLD}" if self.untold else "")
             + ("; its run is over, what came later is not in these totals" if self.over else "")
@@ -189,7 +192,8 @@ class ShadowReport:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
         by_group = [[g, n] for g, n in self.overruled_by_group.items()]
-        return {**asdict(self), "overruled_by_group": by_group}
+        data = with_keys(asdict(self), {"paid": "cost_paid", "unfair_unshielded": "unfair_without"})
+        return {**data, "overruled_by_group": by_group}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +205,7 @@ class MonitorReport:
     prop, limit, confidence, noun
         The property in words, the largest bias that is fair, how sure intervals and alarms are,
         and whether there are windows or periods.
-    decided, overruled, cost_paid
+    decisions, overruled, paid
         Decisions since the beginning, proposals overruled, and what that cost.
     groups, pairs
         Rates and biases since the beginning.
@@ -213,7 +217,7 @@ class MonitorReport:
         bound nothing.
     untold
         Those of which a state of an earlier version does not tell whether they were fair or exempt.
-    worst_bias, worst_measured
+    largest_bias, largest_measured
         The largest bias at an end, of groups that have support and of any two.
     verdict
         ``"unfair"`` if a window ended unfair; ``"fair"`` if none did and the property is known to
@@ -241,9 +245,9 @@ class MonitorReport:
     limit: float
     confidence: float
     noun: str
-    decided: int
+    decisions: int
     overruled: int
-    cost_paid: float
+    paid: float
     groups: tuple[MonitoredGroup, ...]
     pairs: tuple[MonitoredPair, ...]
     counts: Counts
@@ -253,8 +257,8 @@ class MonitorReport:
     windows: int
     unfair: int
     exempt: int
-    worst_bias: float
-    worst_measured: float
+    largest_bias: float
+    largest_measured: float
     verdict: Verdict
     unfair_share: Interval | None
     recent: tuple[MonitoredWindow, ...]
@@ -265,6 +269,11 @@ class MonitorReport:
     coverage: Coverage | None = None
     untold: int = 0
     reach: Reach | None = None
+
+    decided = Renamed("decisions")
+    cost_paid = Renamed("paid")
+    worst_bias = Renamed("largest_bias")
+    worst_measured = Renamed("largest_measured")
 
     @property
     def holds(self) -> bool:
@@ -303,9 +312,9 @@ class MonitorReport:
             "property": self.prop,
             "limit": self.limit,
             "confidence": self.confidence,
-            "decisions": self.decided,
+            "decisions": self.decisions,
             "overruled": self.overruled,
-            "cost_paid": self.cost_paid,
+            "cost_paid": self.paid,
             "groups": [_plain(asdict(g), "rate", g.rate) for g in self.groups],
             "pairs": [
                 {
@@ -328,8 +337,8 @@ class MonitorReport:
                 "exempt": self.exempt,
                 "untold": self.untold,
                 "unfair_share": _plain_interval(share),
-                "worst_bias": plain_number(self.worst_bias),
-                "worst_measured": plain_number(self.worst_measured),
+                "worst_bias": plain_number(self.largest_bias),
+                "worst_measured": plain_number(self.largest_measured),
                 "recent": [window.to_dict() for window in self.recent],
             },
             "model": None
@@ -343,7 +352,7 @@ class MonitorReport:
 
 
 def number_from(value: float | None) -> float:
-    """The inverse of :func:`~fairshield.runtime.report.plain_number`."""
+    """The inverse of :func:`~fairshield.analysis.report.plain_number`."""
     return math.inf if value is None else float(value)
 
 

@@ -1,27 +1,25 @@
-"""What re-synthesis for a revised input model is worth."""
+"""``saving`` computes what a new synthesis for a revised input model would save."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairshield.inputs import InputModel, InputSchedule
+from fairshield.inputs import Inputs
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
-from fairshield.synthesis import make_policy
 
 if TYPE_CHECKING:
-    from fairshield.simulate import Simulation
+    from fairshield.analysis.simulate import Simulation
 
-Inputs = InputModel | InputSchedule
 _WINDOWS = 1000
 
 
 @dataclass(frozen=True)
 class Saving:
-    """Expected costs of a window, or of a first period, if requests follow the revised model.
+    """Saving holds the expected costs of two policies, if requests follow the revised model.
 
     Attributes
     ----------
@@ -33,7 +31,9 @@ class Saving:
         In which share of them the property is violated, 0 where it is guaranteed: best effort may
         pay more to violate it less.
     policy
-        The latter.
+        The one made for the revised model.
+    noun
+        Of what these are costs: of a window, or of the first period of a run.
     """
 
     inputs: Inputs
@@ -42,6 +42,7 @@ class Saving:
     policy: Policy | PeriodicPolicy
     risk_now: float = 0.0
     risk_then: float = 0.0
+    noun: str = "window"
 
     @property
     def saved(self) -> float:
@@ -49,7 +50,7 @@ class Saving:
         return self.now - self.then
 
     def __str__(self) -> str:
-        noun = "window" if isinstance(self.policy, Policy) else "first period"
+        noun = self.noun
         share = self.saved / self.now if self.now else 0.0
         said = (
             f"re-synthesised, {self.then:.4g} instead of {self.now:.4g} is expected per {noun} "
@@ -74,46 +75,31 @@ class Saving:
         }
 
 
-def saving(policy: Policy | PeriodicPolicy, inputs: Inputs) -> Saving:
-    """What ``policy`` is expected to cost if requests follow ``inputs``, and what it need cost.
+def saving(policy: PeriodicPolicy, inputs: Inputs) -> Saving:
+    """Compare ``policy`` with one made for ``inputs``, if requests follow ``inputs``.
 
     Costs are exact for tables; for long policies they are the mean of a thousand windows, the same
     for both, and so are the risks of all policies that guarantee nothing.
     """
-    again: Policy | PeriodicPolicy
-    if isinstance(policy, PeriodicPolicy):
-        again = replace(policy, inputs=inputs)
-        plans = [made.window(made.start, 0).policy for made in (policy, again)]
-    else:
-        again = make_policy(
-            policy.prop,
-            inputs,
-            horizon=policy.horizon,
-            start=policy.start,
-            checkpoints=policy.checkpoints,
-            further=policy.further,
-            terminal=policy.terminal,
-            spread=policy.spread,
-            best_effort=policy.risk > 0,
-            method=policy.method,
-        )
-        plans = [policy, again]
+    again = policy.remade(inputs)
+    plans = [made.window(made.start, 0).policy for made in (policy, again)]
     now, then = (_expected(plan, inputs) for plan in plans)
     risks = [0.0, 0.0]
     if any(plan.risk for plan in plans):
         risks = [1.0 - float(_windows(plan, inputs).fair.mean()) for plan in plans]
-    return Saving(inputs, now, then, again, *risks)
+    noun = policy.noun if policy.same_policy else f"first {policy.noun}"
+    return Saving(inputs, now, then, again.artefact, risks[0], risks[1], noun)
 
 
 def _expected(policy: Policy, inputs: Inputs) -> float:
-    from fairshield.evaluate import evaluate
+    from fairshield.runtime.evaluate import evaluate
 
-    if policy.method == Policy.method:
-        return evaluate(policy, inputs).cost
-    return _windows(policy, inputs).mean_cost
+    if policy.method == "exact":
+        return evaluate(policy, inputs).expected_cost
+    return _windows(policy, inputs).mean_paid
 
 
 def _windows(policy: Policy, inputs: Inputs) -> Simulation:
-    from fairshield.simulate import simulate
+    from fairshield.analysis.simulate import simulate
 
     return simulate(policy, n_windows=_WINDOWS, rng=np.random.default_rng(0), inputs=inputs)

@@ -25,18 +25,10 @@ Ville's inequality says that the right side ever reaches :math:`1/\alpha` with p
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from fairshield.spec import (
-    BoundedRates,
-    DifferenceOfRates,
-    DisparateImpact,
-    Property,
-    ShareParity,
-    Sustained,
-)
+from fairshield.spec import Interval
 
 _SIZES = 2.0 ** (np.arange(6, -29, -1) / 2)
 """Sizes of lambda: n people call for about the root of 56/n, so up to n = 10**10 one is near."""
@@ -44,17 +36,6 @@ _LAMBDAS = np.concatenate((_SIZES, -_SIZES))
 _LOG_WEIGHTS = np.log(np.sqrt(np.abs(_LAMBDAS)) / np.sqrt(np.abs(_LAMBDAS)).sum())
 _GROWTH = np.expm1(_LAMBDAS)
 _HALVINGS = 50
-
-
-class Interval(NamedTuple):
-    """What was observed, and between which numbers the truth lies."""
-
-    lower: float
-    estimate: float
-    upper: float
-
-    def __str__(self) -> str:
-        return f"{self.estimate:.4g} [{self.lower:.4g}, {self.upper:.4g}]"
 
 
 def log_evidence(seen: int, accepted: int, rate: float) -> float:
@@ -90,45 +71,3 @@ def _edge(seen: int, accepted: int, limit: float, outside: float, inside: float)
         else:
             outside = middle
     return outside
-
-
-# From rates to bias -------------------------------------------------------------------------
-
-
-def bias_bounds(
-    prop: Property, a: Interval, b: Interval, share: Interval
-) -> tuple[float, float] | None:
-    """The least and the largest bias of rates within their intervals.
-
-    ``share`` is that of the first group among the accepted of both.  ``None``: a property of
-    which nothing is known but whether counters satisfy it.
-    """
-    if isinstance(prop, Sustained):
-        return bias_bounds(prop.of, a, b, share)
-    if isinstance(prop, DifferenceOfRates):
-        return max(0.0, a.lower - b.upper, b.lower - a.upper), _furthest(a, b)
-    if isinstance(prop, ShareParity):
-        low, high = 2 * share.lower - 1, 2 * share.upper - 1
-        return max(0.0, low, -high), max(high, -low)
-    if isinstance(prop, DisparateImpact):
-        if not prop.two_sided:
-            return _ratio(a.lower, b.upper, 0.0), _ratio(a.upper, b.lower, 0.0)
-        # Rates that are both 0 are as alike as can be.
-        least = min(_ratio(a.lower, b.upper, 1.0), _ratio(b.lower, a.upper, 1.0))
-        most = min(_ratio(a.upper, b.lower, 1.0), _ratio(b.upper, a.lower, 1.0))
-        return max(0.0, 1 - most), 1 - least
-    if isinstance(prop, BoundedRates):
-        lower, upper = float(prop.lower), float(prop.upper)
-        nearest = max(0.0, *(max(lower - g.upper, g.lower - upper) for g in (a, b)))
-        return nearest, max(0.0, *(max(lower - g.lower, g.upper - upper) for g in (a, b)))
-    return None
-
-
-def _furthest(a: Interval, b: Interval) -> float:
-    return max(a.upper - b.lower, b.upper - a.lower)
-
-
-def _ratio(one: float, other: float, of_zeros: float) -> float:
-    if other > 0.0:
-        return one / other
-    return math.inf if one > 0.0 else of_zeros

@@ -1,24 +1,24 @@
-"""What a monitor is told: rules that it obeys."""
+"""Checks of the settings of a monitor: its groups, their order, its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from fairshield.counts import Counts, Group, group_name, is_whole
-from fairshield.errors import InvalidValueError, argument, called
-from fairshield.monitor.evidence import Inputs
+from fairshield.base.counts import Counts, Group, group_name, is_whole
+from fairshield.base.errors import InvalidValueError, argument, called
+from fairshield.inputs import Inputs
+from fairshield.periodic import PeriodicPolicy
 from fairshield.spec import Property
-from fairshield.stream import AnyPolicy
 
 
 def names_of(
     groups: Iterable[Any] | None,
     start: Counts | None,
     inputs: Inputs | None,
-    shadow: AnyPolicy | None,
+    shadow: PeriodicPolicy | None,
 ) -> tuple[Group, ...] | None:
-    """The groups, as far as anything names them; whatever names them must agree."""
+    """The groups that ``groups``, counters, models or policies name; these must agree."""
     named = None if groups is None else tuple(group_name(g) for g in groups)
     if named is not None and (len(named) < 2 or len(set(named)) < len(named)):
         raise InvalidValueError(
@@ -40,7 +40,7 @@ def names_of(
 
 
 def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
-    """Refuse groups that the property cannot be asked of, or whose order nobody has said."""
+    """Refuse groups that do not suit the property, and unnamed ones where their order matters."""
     if named is not None:
         prop.check_groups(len(named))
     elif prop.only_two is not None:
@@ -53,7 +53,7 @@ def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
 def check_numbers(
     horizon: int | None, period: int | None, confidence: float, min_group_size: int, keep: int
 ) -> None:
-    """Refuse numbers that mean nothing."""
+    """Refuse numbers out of range, and a horizon together with a period."""
     if horizon is not None and period is not None:
         raise InvalidValueError(
             f"a period of {period!r} goes without a horizon ({horizon!r}): in periods counters go "

@@ -1,4 +1,4 @@
-"""A shield beside the decisions: it sees the same requests, decides them, and nobody obeys.
+"""Shadow runs a shield beside decisions that others make; nobody follows its decisions.
 
 The shield has a run of its own.  Its counters are those of its own decisions, not of the ones that
 were made, so its totals are what would have happened had it decided from the beginning.  Where its
@@ -7,90 +7,58 @@ policy is for a number of periods, it stops after the last one.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group
-from fairshield.errors import InvalidValueError
+from fairshield.base.counts import Counts, Group
+from fairshield.base.errors import InvalidValueError, check_kind
+from fairshield.base.groups import Coded
 from fairshield.monitor.report import ShadowReport
-from fairshield.periodic import PeriodicPolicy, PeriodicShield
+from fairshield.periodic import PeriodicPolicy, Run, RunState
+from fairshield.periodic.state import History
 from fairshield.policy import Policy
-from fairshield.runtime.shield import Shield
+from fairshield.runtime.ledger import Ledger
 from fairshield.runtime.step import Decision
-from fairshield.stream import AnyPolicy, AnyShield
 
 
 class Shadow:
-    """A policy that decides window after window, or period after period, in vain."""
+    """Shadow decides the requests that others have decided, and counts where it differs."""
 
-    def __init__(self, policy: AnyPolicy) -> None:
-        if not isinstance(policy, (Policy, PeriodicPolicy)):
+    def __init__(self, policy: Policy | PeriodicPolicy) -> None:
+        check_kind(
+            policy, Policy | PeriodicPolicy, "shadow must be a policy: make one with synthesize"
+        )
+        self.run = Run(policy)
+        self.policy = self.run.policy
+        if len(self.policy.due) > 1:
             raise InvalidValueError(
-                f"shadow must be a policy or a periodic policy, got {type(policy).__name__}: make "
-                "one with synthesize"
+                f"the shadow policy has checkpoints after {list(self.policy.due[:-1])} decisions, "
+                "and a monitor looks at the ends of windows only: audit a log of decisions with "
+                "the policy, or make one without checkpoints"
             )
-        if isinstance(policy, Policy) and len(policy.due) > 1:
-            raise InvalidValueError(
-                f"the shadow policy has checkpoints after {list(policy.due[:-1])} decisions, and a "
-                "monitor looks at the ends of windows only: audit a log of decisions with the "
-                "policy, or make one without checkpoints"
-            )
-        self.policy = policy
-        self._shield = self._fresh()
-        self._left = self.size
-        self.decisions, self.changed, self.cost_paid = 0, 0, 0.0
-        self.windows, self.unfair, self.exempt, self.untold = 0, 0, 0, 0
-        self.overruled: dict[Group, int] = dict.fromkeys(policy.groups, 0)
+        self.changed = 0
+        # The run judges its windows; this ledger counts people and costs only.
+        self.ledger = Ledger(self.policy.prop, Counts.zero(self.policy.groups), proposals=False)
+        self._index = {group: i for i, group in enumerate(self.policy.groups)}
 
     @property
-    def size(self) -> int:
-        """Decisions in a window or period."""
-        policy = self.policy
-        return policy.horizon if isinstance(policy, Policy) else policy.period
-
-    @property
-    def identity(self) -> str:
-        """A digest of all that the policy was made from, and with what result."""
-        policy = self.policy
-        if isinstance(policy, PeriodicPolicy):
-            return policy.fingerprint
-        header, _ = policy.to_artifact()
-        return hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def periods(self) -> int | None:
-        """How many periods it decides; ``None``: there is no last window or period."""
-        return None if isinstance(self.policy, Policy) else self.policy.last
-
-    @property
-    def over(self) -> bool:
-        """Whether its last period is over; from then on it decides nothing."""
-        return isinstance(self._shield, PeriodicShield) and self._shield.over
-
-    def _fresh(self) -> AnyShield:
-        policy = self.policy
-        return Shield(policy) if isinstance(policy, Policy) else PeriodicShield(policy)
+    def overruled(self) -> dict[Group, int]:
+        """Proposals overruled, by group."""
+        return {group: self.ledger.people(i).overruled for group, i in self._index.items()}
 
     def decide(
         self, group: Group, *, accepted: bool, proposed: bool, cost: float, outcome: bool | None
     ) -> Decision | None:
-        """What the shield decides where ``accepted`` was decided; ``None`` once it is over."""
-        if self.over:
+        """The shield's decision where ``accepted`` was decided; ``None`` once its run is over."""
+        if self.run.over:
             return None
-        shield = self._shield
-        decision = shield.decide(group, proposed=proposed, cost=cost)
+        decision = self.run.decide(group, proposed=proposed, cost=cost)
         if self.policy.labelled and outcome is not None:
-            shield.observe(decision, outcome=outcome)
-        self.decisions += 1
+            self.run.observe(decision, outcome=outcome)
         self.changed += decision.accepted != accepted
-        if decision.overruled:
-            self.overruled[group] += 1
-            self.cost_paid += cost
-        self._advance(1)
+        self.ledger.add(self._index[decision.group], proposed, decision.accepted, cost)
         return decision
 
     def decide_many(
@@ -101,79 +69,62 @@ class Shadow:
         costs: NDArray[np.float64],
         outcomes: NDArray[np.bool_] | None,
     ) -> None:
-        """The same for many, in order; groups are numbers."""
-        names = np.empty(len(self.policy.groups), object)
-        names[:] = self.policy.groups
-        first, paid = 0, [np.array([self.cost_paid])]
-        while first < len(groups) and not self.over:
-            some = slice(first, first + self._left)
-            batch = self._shield.decide_many(
-                names[groups[some]], proposed[some], costs[some],
-                outcomes[some] if self.policy.labelled and outcomes is not None else None,
-            )  # fmt: skip
-            self.changed += int((batch.accepted != accepted[some]).sum())
-            gained = np.bincount(groups[some][batch.overruled], minlength=len(names)).tolist()
-            for group, n in zip(self.policy.groups, gained, strict=True):
-                self.overruled[group] += n
-            paid.append(batch.paid)
-            first += len(batch.accepted)
-            self._advance(len(batch.accepted))
-        # Added one after the other, as one at a time would.
-        self.cost_paid = float(np.add.accumulate(np.concatenate(paid))[-1])
-        self.decisions += first
+        """:meth:`decide` for many requests in order; groups are numbers."""
+        policy, last = self.policy, self.policy.last
+        left = len(groups) if last is None else last * policy.length - self.run.decided
+        some = slice(min(left, len(groups)))
+        batch = self.run.decide_many(
+            Coded(policy.groups, groups[some]), proposed[some], costs[some],
+            outcomes[some] if policy.labelled and outcomes is not None else None,
+        )  # fmt: skip
+        self.changed += int((batch.accepted != accepted[some]).sum())
+        self.ledger.add_many(groups[some], proposed[some], batch.accepted, costs[some])
 
-    def _advance(self, n: int) -> None:
-        """Count ``n`` decisions; at the end of a window, begin the next."""
-        self._left -= n
-        if self._left:
-            return
-        shield = self._shield
-        self.windows += 1
-        verdict = self.policy.prop.verdict(shield.counts)
-        self.unfair += verdict == "unfair"
-        self.exempt += verdict == "exempt"
-        if isinstance(shield, Shield):
-            self._shield = self._fresh()
-        self._left = self.size
-
-    def report(self, unfair_without: int) -> ShadowReport:
+    def report(self, unfair_unshielded: int) -> ShadowReport:
         """Totals so far."""
+        run, past, ledger = self.run, self.run.state.history, self.ledger
+        unfair = run.completed - past.fair - past.exempt - past.untold
         return ShadowReport(
-            self.decisions, sum(self.overruled.values()), self.cost_paid, dict(self.overruled),
-            self.changed, self.windows, self.unfair, unfair_without, self.over, self.exempt,
-            self.untold,
+            run.decided, ledger.overruled, ledger.paid, self.overruled, self.changed,
+            run.completed, unfair, unfair_unshielded, run.over, past.exempt, past.untold,
         )  # fmt: skip
 
-    # Where it stands ------------------------------------------------------------------------
+    # Saving and resuming --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """JSON-able data; :meth:`resume` takes it."""
-        shield = self._shield
-        if isinstance(shield, PeriodicShield):
-            run: Any = shield.state.to_dict()
-        else:
-            run = [shield.decided, [list(count) for count in shield.counts.values()]]
         return {
-            "totals": [self.decisions, self.changed, self.cost_paid, self.windows, self.unfair],
-            "exempt": self.exempt,
-            "untold": self.untold,
+            "changed": self.changed,
+            "cost_paid": self.ledger.paid,
             "overruled": list(self.overruled.values()),
-            "run": run,
+            "run": self.run.state.to_dict(),
         }
 
     def resume(self, data: dict[str, Any]) -> None:
-        """Go on from what :meth:`state` returned."""
-        self.decisions, self.changed, self.cost_paid, self.windows, self.unfair = data["totals"]
-        # Earlier versions did not count these, nor keep what they could be counted from.
-        known = "exempt" in data
-        self.exempt = data["exempt"] if known else 0
-        self.untold = data.get("untold", 0) if known else self.windows - self.unfair
-        self.overruled = dict(zip(self.policy.groups, data["overruled"], strict=True))
-        if isinstance(self.policy, PeriodicPolicy):
-            self._shield = PeriodicShield(self.policy, state=data["run"])
-            self._left = self._shield.remaining
-            return
-        decided, counts = data["run"]
-        now = Counts({g: tuple(c) for g, c in zip(self.policy.groups, counts, strict=True)})
-        self._shield = Shield(self.policy, counts=now, decided=decided)
-        self._left = self.size - decided
+        """Go on from what :meth:`state` returned, now or in an earlier version."""
+        state = data["run"]
+        if "totals" in data:
+            _, self.changed, cost, windows, unfair = data["totals"]
+            if isinstance(state, list):
+                state = self._state_of_window(data, windows, unfair)
+        else:
+            self.changed, cost = data["changed"], data["cost_paid"]
+        people = [[0, 0, 0, overruled] for overruled in data["overruled"]]
+        self.ledger.resume({**self.ledger.to_dict(), "people": people, "cost": cost})
+        self.run = Run(self.policy, state=state)
+
+    def _state_of_window(self, data: dict[str, Any], windows: int, unfair: int) -> RunState:
+        """The state of a run, where an earlier version stored the window in progress alone."""
+        position, rows = data["run"]
+        # States before that one have no count of exempt windows, nor anything to count them from.
+        untold = data.get("untold", 0) if "exempt" in data else windows - unfair
+        exempt = data.get("exempt", 0)
+        fair = windows - unfair - exempt - untold
+        return RunState(
+            completed=windows,
+            position=position,
+            start=self.policy.start,
+            counts=Counts({g: tuple(row) for g, row in zip(self.policy.groups, rows, strict=True)}),
+            history=History(fair=fair, exempt=exempt, untold=untold),
+            fingerprint=self.policy.fingerprint,
+        )

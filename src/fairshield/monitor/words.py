@@ -1,4 +1,4 @@
-"""What a monitor has seen, in words."""
+"""Sentences and tables of what a monitor has seen."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fairshield.monitor.sequences import Interval
-from fairshield.spec import UNTOLD, tally
+from fairshield.spec import UNTOLD, Interval, tally
 
 if TYPE_CHECKING:
     from fairshield.monitor.report import MonitoredGroup, MonitoredPair, MonitorReport
 
 Kind = Literal["violation", "bias", "model"]
 KINDS: tuple[Kind, ...] = ("violation", "bias", "model")
-"""Kinds of alarms, in the order in which they are told."""
+"""Kinds of alarms, in the order in which they are shown."""
 _BIASES = ("gap", "bias")
 """Measures that are biases themselves."""
 MOST_PAIRS = 5
@@ -26,7 +25,7 @@ def facts_of(report: MonitorReport, *, by_group: bool = True) -> list[tuple[str,
     facts = [
         ("verdict", _verdict(report)),
         ("property", f"{report.prop}: a bias of {report.limit:.4g} is allowed"),
-        ("decisions", f"{report.decided:,}{_overruled(report)}"),
+        ("decisions", f"{report.decisions:,}{_overruled(report)}"),
         *(_by_group(report) if by_group else []),
         (f"{report.noun} now", _now(report)),
     ]
@@ -57,13 +56,13 @@ def widest_first(report: MonitorReport) -> list[MonitoredPair]:
 
 
 def rest_of(pairs: Sequence[MonitoredPair]) -> str:
-    """The pairs that are not listed, in words."""
+    """How many pairs are not listed, in words."""
     rest = [pair.finding.verdict for pair in pairs[MOST_PAIRS:]]
     return f"{len(rest):,} more pair{'s' * (len(rest) > 1)}: {tally(rest)}"
 
 
 def _verdict(report: MonitorReport) -> str:
-    if not report.decided:
+    if not report.decisions:
         return "nothing to check: there are no decisions"
     one = f"the {report.noun}"
     ends = f"{report.windows:,} {report.noun}s"
@@ -87,7 +86,7 @@ def _verdict(report: MonitorReport) -> str:
 
 
 def _reach(report: MonitorReport) -> str:
-    """How many pairs it bound, if not all."""
+    """How many pairs the property bound, in words; empty if it bound all."""
     reach = report.reach
     if reach is None or not reach.partial:
         return ""
@@ -111,15 +110,15 @@ def _now(report: MonitorReport) -> str:
 
 
 def _overruled(report: MonitorReport) -> str:
-    return f", {report.overruled:,} overruled at a cost of {report.cost_paid:.6g}"
+    return f", {report.overruled:,} overruled at a cost of {report.paid:.6g}"
 
 
 def _windows(report: MonitorReport, share: Interval) -> str:
     untold = f", {report.untold:,} {UNTOLD}" if report.untold else ""
     return (
         f"{report.windows:,} over, {report.unfair:,} unfair (share {share}), {report.exempt:,} "
-        f"exempt{untold}, largest bias {report.worst_bias:.4g}"
-        f"{_below(report.worst_measured, report.worst_bias)}"
+        f"exempt{untold}, largest bias {report.largest_bias:.4g}"
+        f"{_below(report.largest_measured, report.largest_bias)}"
     )
 
 
@@ -150,7 +149,7 @@ def evidence_words(log_evidence: float) -> str:
 
 
 def _below(measured: float, bias: float) -> str:
-    """What was measured where nothing is bound, if it is more."""
+    """What was measured of groups below support, in words; empty if not above the bias."""
     return f"; a bias of {measured:.4g} was measured below support" if measured > bias else ""
 
 
@@ -159,7 +158,7 @@ def _rate(g: MonitoredGroup) -> str:
 
 
 def _pair(pair: MonitoredPair) -> str:
-    """The bias, and what was measured if that is something else, such as a ratio."""
+    """The bias of a pair, and what the property measures if that is not a bias, as a ratio."""
     told, found = _few(pair.bias), pair.finding
     if found.value is None or found.measure in _BIASES:
         return told

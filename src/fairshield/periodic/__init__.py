@@ -1,25 +1,34 @@
-"""Fairness at the end of every period, measured from the beginning of the run.
+"""Windows one after the other: the kinds of periods, and the run that decides by any of them.
 
-Five shields behind one interface.  Three are the paper's, fair under conditions that are checked
-and reported; two need no condition.
+Six kinds implement one interface, :class:`~fairshield.PeriodicPolicy`.  ``Repeated`` begins each
+window with the same counters.  The other five keep a property of all decisions since the run began.
+Of these, ``StaticFair``, ``StaticBounded`` and ``Dynamic`` are the paper's, fair under conditions
+that are checked and reported; ``ExactPeriodic`` and ``Perpetual`` need no condition.
 """
 
+from fairshield._renamed import NAMES
+from fairshield.base.renamed import old_names
+from fairshield.periodic.cumulative import CumulativePolicy as CumulativePolicy
 from fairshield.periodic.dynamic import Dynamic as Dynamic
-from fairshield.periodic.dynamic import DynamicShield as DynamicShield
 from fairshield.periodic.exact import ExactPeriodic as ExactPeriodic
-from fairshield.periodic.exact import ExactPeriodicShield as ExactPeriodicShield
+from fairshield.periodic.explanation import RunExplanation as RunExplanation
 from fairshield.periodic.guarantee import Guarantee as Guarantee
 from fairshield.periodic.perpetual import Perpetual as Perpetual
-from fairshield.periodic.perpetual import PerpetualShield as PerpetualShield
 from fairshield.periodic.policy import PeriodicPolicy as PeriodicPolicy
 from fairshield.periodic.policy import load_policy as load_policy
+from fairshield.periodic.repeated import Repeated as Repeated
+from fairshield.periodic.repeated import kind_of as kind_of
+from fairshield.periodic.run import Run as Run
 from fairshield.periodic.runs import Outcome as Outcome
 from fairshield.periodic.runs import Streams as Streams
 from fairshield.periodic.runs import decide_runs as decide_runs
-from fairshield.periodic.shield import PeriodicExplanation as PeriodicExplanation
-from fairshield.periodic.shield import PeriodicShield as PeriodicShield
-from fairshield.periodic.state import PeriodicState as PeriodicState
+from fairshield.periodic.shields import DynamicShield as DynamicShield
+from fairshield.periodic.shields import ExactPeriodicShield as ExactPeriodicShield
+from fairshield.periodic.shields import PerpetualShield as PerpetualShield
+from fairshield.periodic.shields import StaticBoundedShield as StaticBoundedShield
+from fairshield.periodic.shields import StaticFairShield as StaticFairShield
+from fairshield.periodic.state import RunState as RunState
 from fairshield.periodic.static import StaticBounded as StaticBounded
-from fairshield.periodic.static import StaticBoundedShield as StaticBoundedShield
 from fairshield.periodic.static import StaticFair as StaticFair
-from fairshield.periodic.static import StaticFairShield as StaticFairShield
+
+__getattr__ = old_names(__name__, NAMES)

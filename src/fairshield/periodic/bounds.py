@@ -1,4 +1,4 @@
-"""Welfare bounds for Static-BW shields: a rule, and a search for the cheapest."""
+"""Welfare bounds for Static-BW shields: around the proposals' rate, or the cheapest ones."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairshield.counts import Counts
-from fairshield.errors import InvalidValueError
-from fairshield.inputs import InputModel, InputSchedule
-from fairshield.layout import layout_of
+from fairshield.base.errors import InvalidValueError
+from fairshield.inputs import Inputs
+from fairshield.policy import Specification
+from fairshield.policy.layout import layout_of
 from fairshield.spec import BoundedRates, DifferenceOfRates
 from fairshield.synthesis import MOST_STATES, least_cost
 
-Inputs = InputModel | InputSchedule
 Progress = Callable[[float], None]
 
 
 def centred(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fraction, Fraction]:
-    """Bounds as far apart as the property allows, around the rate that the proposals would have.
+    """Bounds as far apart as the property allows, around the expected rate of the proposals.
 
     The centre is the expected share of proposed acceptances among relevant people, to the nearest
     hundredth; bounds that would leave [0, 1] are moved inside.
@@ -42,9 +41,9 @@ def cheapest(
 ) -> tuple[Fraction, Fraction]:
     """Bounds exactly as far apart as the property allows, of least expected cost.
 
-    The accepted counts allowed change with the lower bound only where it, or the upper bound, is a
-    fraction with a denominator of at most ``period``.  There they are widest, so these are all
-    the candidates.  Among equally cheap ones the most central is taken.
+    As the lower bound moves, the allowed numbers of acceptances change only where it, or the upper
+    bound, is a fraction with a denominator of at most ``period``.  There they are widest, so these
+    are all the candidates.  Among equally cheap ones the most central is taken.
     """
     if layout_of(period, prop.relevant_outcome is not None).n_states > MOST_STATES:
         raise InvalidValueError(
@@ -55,7 +54,7 @@ def cheapest(
     found = candidates(prop.bound, period)
     for i, lower in enumerate(found):
         bounded = BoundedRates(lower, lower + prop.bound, outcome=prop.relevant_outcome)
-        cost = least_cost(bounded, inputs, horizon=period, start=Counts.zero(inputs.groups))
+        cost = least_cost(Specification.of(bounded, inputs, horizon=period))
         key = (float(np.round(cost, 9)), abs(lower + prop.bound / 2 - Fraction(1, 2)), lower)
         best = min(best, key)
         if progress is not None:
@@ -64,7 +63,7 @@ def cheapest(
 
 
 def candidates(bound: Fraction, period: int) -> list[Fraction]:
-    """Lower bounds at which the accepted counts allowed are widest."""
+    """Lower bounds at which the widest ranges of acceptances are allowed."""
     least = math.ceil(1 / bound)
     fractions = {Fraction(k, n) for n in range(least, period + 1) for k in range(n + 1)}
     lowers = fractions | {f - bound for f in fractions} | {Fraction(0), 1 - bound}

@@ -1,4 +1,4 @@
-"""All periodic shields on the same runs: how fair, under which conditions, at what cost."""
+"""compare decides the same runs with every periodic shield: how fair, at what cost."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError, MemoryLimitError
-from fairshield.inputs import InputModel, InputSchedule
-from fairshield.periodic.dynamic import Dynamic
-from fairshield.periodic.exact import ExactPeriodic
-from fairshield.periodic.perpetual import Perpetual
-from fairshield.periodic.policy import NOBODY, PeriodicPolicy
+from fairshield.analysis.report import plain_number, with_keys
+from fairshield.base.counts import Counts, is_whole
+from fairshield.base.errors import InfeasibleError, InvalidValueError, MemoryLimitError
+from fairshield.base.renamed import Renamed
+from fairshield.inputs import Inputs
+from fairshield.periodic.cumulative import NOBODY, Compared, compared_kinds
+from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.runs import Outcome, Streams, decide_runs, unshielded
-from fairshield.periodic.static import StaticBounded, StaticFair
-from fairshield.runtime.report import plain_number
-from fairshield.spec import DifferenceOfRates, Property
+from fairshield.spec import Property
 
-Inputs = InputModel | InputSchedule
 Progress = Callable[..., None]
 Floats = NDArray[np.float64]
 _Z = 1.959963984540054
 """Normal quantile of the 95 % intervals."""
 
-KINDS = ("static-fair", "static-bounded", "dynamic", "exact", "perpetual")
+_PLAIN = {"paid": "cost", "paid_by_period": "cost_by_period", "mean_largest_bias": "worst_bias"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of runs and its 95 % interval (Wilson's, which is honest at 0 and 1)."""
+    """A share of runs and its 95 % interval (Wilson's, which is valid at 0 and 1)."""
 
     value: float
     low: float
@@ -60,7 +57,7 @@ class Share:
         n, p = len(flags), float(np.all(flags, axis=1).mean())
         centre, width = (p + _Z**2 / (2 * n)), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
         scale = 1 + _Z**2 / n
-        # At 0 and 1 an end of the interval is the share itself, up to rounding.
+        # At 0 and 1 one end of Wilson's interval equals the share; rounding must not separate them.
         return Share(p, min((centre - width) / scale, p), max((centre + width) / scale, p))
 
 
@@ -77,9 +74,9 @@ class Row:
         promise says why: ``"none needed"``, ``"no theorem"``, ``"no shield"``.
     overruled
         People overruled in a run.
-    cost, cost_by_period
-        Of a run, and of each of its periods.
-    worst_bias, largest_bias
+    paid, paid_by_period
+        What overruling cost in a run, and in each of its periods.
+    mean_largest_bias, largest_bias
         The largest bias at the end of a period: mean over runs, and the largest of all.
     overruled_at
         People overruled in all runs, by position in the period.
@@ -90,32 +87,37 @@ class Row:
     condition: Share | None
     promise: str
     overruled: Mean
-    cost: Mean
-    cost_by_period: tuple[Mean, ...]
-    worst_bias: Mean
+    paid: Mean
+    paid_by_period: tuple[Mean, ...]
+    mean_largest_bias: Mean
     largest_bias: float
     overruled_at: tuple[int, ...]
+
+    cost = Renamed("paid")
+    cost_by_period = Renamed("paid_by_period")
+    worst_bias = Renamed("mean_largest_bias")
 
     @staticmethod
     def of(name: str, promise: str, outcome: Outcome) -> Row:
         """The figures of an outcome."""
-        met, worst = outcome.condition_met, outcome.bias.max(axis=1)
+        met, largest = outcome.condition_met, outcome.bias.max(axis=1)
         return Row(
             name,
             Share.of(outcome.fair),
             None if met is None else Share.of(met),
             promise,
             Mean.of(outcome.overruled.sum(axis=1)),
-            Mean.of(outcome.costs.sum(axis=1)),
-            tuple(Mean.of(costs) for costs in outcome.costs.T),
-            Mean.of(worst),
-            float(worst.max()),
-            tuple(outcome.overruled.reshape(-1, outcome.period).sum(axis=0).tolist()),
+            Mean.of(outcome.paid.sum(axis=1)),
+            tuple(Mean.of(paid) for paid in outcome.paid.T),
+            Mean.of(largest),
+            float(largest.max()),
+            tuple(outcome.overruled.reshape(-1, outcome.length).sum(axis=0).tolist()),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able data."""
-        return {**asdict(self), "largest_bias": plain_number(self.largest_bias)}
+        """JSON-able data; what was paid is called ``cost`` there, the mean bias ``worst_bias``."""
+        plain = {**asdict(self), "largest_bias": plain_number(self.largest_bias)}
+        return with_keys(plain, _PLAIN)
 
 
 @dataclass(frozen=True)
@@ -128,30 +130,35 @@ class PeriodicComparison:
         No shield first, then the shields.
     left_out
         Shields that could not take part, and why.
-    exempt_ends, exempt_runs
+    length, periods, runs
+        Decisions in a period, periods in a run, and runs.
+    exempt, exempt_runs
         Ends of periods at which the property bound nothing, of all runs; and runs of which it
         bound no end.  Who came decides that, so that they are the same for all shields.
     """
 
     prop: str
     limit: float
-    period: int
+    length: int
     periods: int
     runs: int
     rows: tuple[Row, ...]
     left_out: Mapping[str, str]
-    exempt_ends: int
+    exempt: int
     exempt_runs: int
+
+    period = Renamed("length")
+    exempt_ends = Renamed("exempt")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able data."""
         return {
             "property": self.prop,
             "limit": self.limit,
-            "period": self.period,
+            "period": self.length,
             "periods": self.periods,
             "runs": self.runs,
-            "exempt_ends": self.exempt_ends,
+            "exempt_ends": self.exempt,
             "exempt_runs": self.exempt_runs,
             "shields": [row.to_dict() for row in self.rows],
             "left_out": dict(self.left_out),
@@ -165,37 +172,42 @@ def make_policies(
     period: int,
     periods: int,
     kinds: tuple[str, ...] | None = None,
-    lookahead: int = 2,
-    bounds: Any = "centred",
     start: Counts | None = None,
+    **options: Any,
 ) -> dict[str, PeriodicPolicy]:
-    """Periodic policies by kind; by default all that ``prop`` allows."""
+    """Periodic policies by kind; by default all that ``prop`` allows.
+
+    ``options`` are those of any kinds, such as ``lookahead`` and ``bounds``; each policy gets those
+    that its kind has.
+    """
     if not is_whole(periods) or periods < 1:
         raise InvalidValueError(f"periods must be a whole number of at least 1, got {periods!r}")
-    common: dict[str, Any] = {
-        "prop": prop, "inputs": inputs, "period": period, "start": start or NOBODY
-    }  # fmt: skip
-    makers: dict[str, Callable[[], PeriodicPolicy]] = {
-        "static-fair": lambda: StaticFair(**common),
-        "static-bounded": lambda: StaticBounded(**common, bounds=bounds),
-        "dynamic": lambda: Dynamic(**common),
-        "inactive": lambda: Dynamic(**common, fallback="inactive"),
-        "exact": lambda: ExactPeriodic(**common, periods=periods),
-        "perpetual": lambda: Perpetual(**common, lookahead=lookahead),
-    }
-    kinds = _allowed(prop) if kinds is None else kinds
+    offered = compared_kinds()
+    takes = dict.fromkeys(name for one in offered.values() for name in one.kind.option_names())
+    for name in options:
+        if name not in takes:
+            raise InvalidValueError(f"unknown option {name!r}: choose from {', '.join(takes)}")
+    if kinds is None:
+        kinds = tuple(
+            name for name, one in offered.items()
+            if not one.variant and one.kind.compared_by_default(prop)
+        )  # fmt: skip
     for i, kind in enumerate(kinds):
-        if kind not in makers or kind in kinds[:i]:
-            what = "repeated" if kind in makers else "unknown"
-            raise InvalidValueError(f"{what} kind {kind!r}: choose from {', '.join(makers)}")
-    return {kind: makers[kind]() for kind in kinds}
+        if kind not in offered or kind in kinds[:i]:
+            what = "repeated" if kind in offered else "unknown"
+            raise InvalidValueError(f"{what} kind {kind!r}: choose from {', '.join(offered)}")
+    options["periods"] = periods
+    return {
+        kind: _made(offered[kind], prop, inputs, period, start or NOBODY, options) for kind in kinds
+    }
 
 
-def _allowed(prop: Property) -> tuple[str, ...]:
-    if not isinstance(prop, DifferenceOfRates):
-        return ("dynamic", "exact")
-    # Welfare bounds may not be farther apart than the bound, and not equal.
-    return tuple(kind for kind in KINDS if prop.bound or kind != "static-bounded")
+def _made(
+    what: Compared, prop: Property, inputs: Inputs, period: int, start: Counts,
+    options: Mapping[str, Any],
+) -> PeriodicPolicy:  # fmt: skip
+    own = {name: options[name] for name in what.kind.option_names() if name in options}
+    return what.kind(prop, inputs, period, start=start, **{**own, **what.options})
 
 
 def _promise(policy: PeriodicPolicy) -> str:
@@ -231,11 +243,11 @@ def compare(
     return PeriodicComparison(
         prop=str(first.prop),
         limit=first.prop.limit,
-        period=first.period,
-        periods=streams.length // first.period,
+        length=first.length,
+        periods=streams.length // first.length,
         runs=streams.n_runs,
         rows=tuple(rows),
         left_out=left_out,
-        exempt_ends=int((~free.bound).sum()),
+        exempt=int((~free.bound).sum()),
         exempt_runs=int((~free.bound).all(axis=1).sum()),
     )

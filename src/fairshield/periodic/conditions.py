@@ -3,7 +3,7 @@ r"""The conditions under which the paper's periodic shields are proven fair, dec
 Each theorem assumes something about every period :math:`\tau_i` of a run.  A condition answers two
 questions about the period in progress, from the counters at its start, those gained since and the
 number of decisions left: can it still be met, and is it certain to be met whatever comes?  All
-arithmetic is on integers; with none left, arrays of counters are welcome.
+arithmetic is on integers.  At the end of a period, counters may also be arrays.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Condition(ABC):
 class EqualDenominators(Condition):
     """Theorem on Static-Fair shields: both groups have equally many relevant people.
 
-    Where the property binds only from ``min_support`` people on, so must each period: a period
-    below it is not kept fair, and yet counts in the total.
+    With ``min_support`` each group must also have that many in each period: a period with fewer is
+    not kept fair, and yet counts in the total.
     """
 
     prop: DifferenceOfRates
@@ -71,7 +71,7 @@ class EqualDenominators(Condition):
         if missing > left or (self.prop.relevant_outcome is None and spare % 2):
             return False
         most = max(n_a, n_b) + spare // 2
-        # Where the outcome says who counts, a period may pass without anybody.
+        # Where the outcome says who counts, a period may have nobody who counts.
         silent = n_a == n_b == 0 and self.prop.relevant_outcome is not None
         return most == 0 or most >= self.prop.min_support or silent
 
@@ -105,7 +105,7 @@ class Balanced(Condition):
 class EnoughHistory(Condition):
     r"""Theorem on Dynamic shields: a period begins fair, with enough people of both groups.
 
-    Enough to count, and such that
+    Both groups must have ``min_support``, and so many people that
 
     .. math:: \frac{1}{n_a(\tau\tau')} + \frac{1}{n_b(\tau\tau')} \le \kappa + \varphi(\tau)
 
@@ -135,7 +135,7 @@ class EnoughHistory(Condition):
         n_a, k_a, n_b, k_b = start
         least = max(self.prop.min_support, 1)
         p, q = self.prop.bound.as_integer_ratio()
-        # Times n_a n_b: the bound, and the bias.
+        # Both multiplied by n_a n_b: the bound, and the bias.
         bound, gap = p * n_a * n_b, q * abs(k_a * n_b - k_b * n_a)
         fair = (n_a >= least) & (n_b >= least) & (gap <= bound)
         for more_a, more_b in self._extremes():

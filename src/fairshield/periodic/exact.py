@@ -7,37 +7,34 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError, called
-from fairshield.periodic.policy import (
-    NOBODY,
-    Inputs,
-    PeriodicPolicy,
-    Window,
+from fairshield.base.counts import Counts, is_whole
+from fairshield.base.errors import InfeasibleError, InvalidValueError, called
+from fairshield.periodic.cumulative import (
+    CumulativePolicy,
     best_effort,
-    repeated,
     so_far,
 )
-from fairshield.periodic.shield import PeriodicShield, State
+from fairshield.periodic.policy import WindowPolicy
 from fairshield.policy import Policy
-from fairshield.spec import Property, can_bind
+from fairshield.spec import can_bind
 from fairshield.synthesis import synthesize
 
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactPeriodic(PeriodicPolicy):
+class ExactPeriodic(CumulativePolicy):
     """The cheapest policy for a number of periods, all of which end fair.
 
     Parameters
     ----------
     periods
-        How many.
+        The number of periods.
     """
 
     kind = "exact"
     title = "exact periodic"
+    order = 4
 
     periods: int = 1
 
@@ -58,7 +55,7 @@ class ExactPeriodic(PeriodicPolicy):
     def synthesize(self, progress: Progress | None = None) -> Policy:
         """The policy of all periods, made with a progress report."""
         total = self.period * self.periods
-        inputs, ends = repeated(self.inputs, self.period, self.periods), range(self.period, total)
+        inputs, ends = self.inputs.repeated(self.period, self.periods), range(self.period, total)
         try:
             made = synthesize(
                 self.prop, inputs, horizon=total, start=self.start,
@@ -71,8 +68,20 @@ class ExactPeriodic(PeriodicPolicy):
                 f"arrivals defeats every shield. Loosen the bound, set {called('min_support')}, "
                 "lengthen the period, or use a Dynamic shield, which does what can be done"
             ) from None
-        self.__dict__["tables"] = made  # where the cached property looks for it
+        self.__dict__["tables"] = made  # fills the cached property
         return made
+
+    @property
+    def largest_plan(self) -> int:
+        return 0 if "tables" in self.__dict__ else self.period * self.periods
+
+    def outlook(self, progress: Progress | None = None) -> tuple[float, int]:
+        if "tables" not in self.__dict__:
+            self.synthesize(progress)
+        return super().outlook()
+
+    def whole_plan(self) -> Policy:
+        return self.tables
 
     @property
     def theorem(self) -> str:
@@ -91,36 +100,12 @@ class ExactPeriodic(PeriodicPolicy):
         ends = [self.period * n for n in range(1, self.periods + 1)]
         return can_bind(self.prop, self.start, ends)
 
-    def window(self, counts: Counts, completed: int) -> Window:
+    def window(self, counts: Counts, completed: int) -> WindowPolicy:
         decided = completed * self.period
         if self.tables.guarantees(counts, decided):
-            return Window(self.tables, counts, decided)
+            return WindowPolicy(self.tables, counts, decided)
         # Only a person who decided against advice leads here, or a state of no run.
-        return Window(best_effort(self.prop, self.inputs, self.period, counts), counts, 0)
+        return WindowPolicy(best_effort(self.prop, self.inputs, self.period, counts), counts, 0)
 
     def options(self) -> dict[str, Any]:
         return {"periods": self.periods}
-
-
-class ExactPeriodicShield(PeriodicShield):
-    """The cheapest shield that is fair at the end of each of ``periods`` periods, always.
-
-    >>> import fairshield as fs
-    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-    >>> shield = ExactPeriodicShield(fs.DemographicParity("0.1"), inputs, period=4, periods=3)
-    >>> round(shield.policy.tables.expected_cost, 4)
-    5.4789
-    """
-
-    def __init__(
-        self,
-        prop: Property,
-        inputs: Inputs,
-        *,
-        period: int,
-        periods: int,
-        start: Counts | None = None,
-        state: State | None = None,
-    ) -> None:
-        policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
-        super().__init__(policy, state=state)

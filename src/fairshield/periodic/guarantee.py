@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairshield.runtime.report import plain_number
+from fairshield.analysis.report import with_keys
+from fairshield.base.renamed import Renamed
+from fairshield.periodic.state import plain_past
 from fairshield.spec import UNTOLD, Certificate, Verdict, verdict_of
 
 _AT_LAST: dict[Verdict, str] = {
@@ -15,13 +17,13 @@ _AT_LAST: dict[Verdict, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The running guarantee report of a periodic shield.
+    """The running guarantee report of a run.
 
     Attributes
     ----------
-    title
-        The kind of shield.
-    prop, period
+    title, noun
+        The kind of shield, and what one of its windows is called.
+    prop, length
         What must hold, and after every how many decisions.
     theorem, condition
         The theorem that applies (``None``: none does), and what it assumes of every period
@@ -49,10 +51,11 @@ class Guarantee:
         Decisions made, periods completed, and whether that was the last one.
     verdict
         What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
-    fair_ends, exempt_ends, untold_ends, unfair_at, worst_bias
-        Periods at whose end the property held; those of them at which it bound nothing, and of
-        which a state of an earlier version does not tell whether it did; after how many decisions
-        one ended unfair first; the largest bias at the end of a period.
+    fair, exempt, untold, unfair_at, largest_bias
+        Periods in which the property bound and held whenever it was due; those in which it bound
+        nothing; those in which it held and of which a state of an earlier version does not tell
+        whether it bound; after how many decisions it was due and did not hold first; the largest
+        bias whenever it was due.
     certificate
         The certificate in force, if the shield works with certificates and the counters have one.
     plan_until
@@ -61,7 +64,7 @@ class Guarantee:
 
     title: str
     prop: str
-    period: int
+    length: int
     theorem: str | None
     condition: str | None
     unconditional: bool
@@ -76,20 +79,35 @@ class Guarantee:
     completed: int
     over: bool
     verdict: Verdict
-    fair_ends: int
+    fair: int
     unfair_at: int | None
-    worst_bias: float
-    exempt_ends: int = 0
-    untold_ends: int = 0
+    largest_bias: float
+    exempt: int = 0
+    untold: int = 0
     certificate: Certificate | None = None
     plan_until: int | None = None
+    noun: str = "period"
+
+    period = Renamed("length")
+    fair_ends = Renamed("fair + exempt + untold", lambda it: it.fair + it.exempt + it.untold)
+    exempt_ends = Renamed("exempt")
+    untold_ends = Renamed("untold")
+    worst_bias = Renamed("largest_bias")
+
+    @property
+    def unfair(self) -> int:
+        """Periods that ended unfair."""
+        return self.completed - self.fair - self.exempt - self.untold
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able data."""
+        """JSON-able data, with the keys that the service sends.
+
+        ``length`` is called ``period`` there; ``fair_ends`` are all at which the property held.
+        """
         held = None if self.certificate is None else self.certificate.to_dict()
         data = {"property": self.prop, **asdict(self)}
-        del data["prop"]
-        return {**data, "certificate": held, "worst_bias": plain_number(self.worst_bias)}
+        del data["prop"], data["noun"]
+        return with_keys({**plain_past(data), "certificate": held}, {"length": "period"})
 
     def __str__(self) -> str:
         return f"{self.now()} {self._past()}"
@@ -102,15 +120,15 @@ class Guarantee:
 
     def _promise(self) -> str:
         if self.over:
-            return f"{self.prop} {_AT_LAST[self.verdict]} at the end of the last period."
-        begun = self.decided % self.period > 0 or not self.completed
-        period = "this period" if begun else "the next period"
+            return f"{self.prop} {_AT_LAST[self.verdict]} at the end of the last {self.noun}."
+        begun = self.decided % self.length > 0 or not self.completed
+        which = f"{'this' if begun else 'the next'} {self.noun}"
         if self.guaranteed:
-            return f"{self.prop} is certain to hold at the end of {period}."
+            return f"{self.prop} is certain to hold at the end of {which}."
         if self.risk is None:
-            return f"{self.prop} is not certain to hold at the end of {period}."
+            return f"{self.prop} is not certain to hold at the end of {which}."
         return (
-            f"{self.prop} cannot be guaranteed for the end of {period}; the probability of a "
+            f"{self.prop} cannot be guaranteed for the end of {which}; the probability of a "
             f"violation was {self.risk:.3g} when it was planned."
         )
 
@@ -125,6 +143,8 @@ class Guarantee:
             elif self.plan_until is not None:
                 ground += f"; a certificate is planned for decision {self.plan_until}"
             return f"{ground}."
+        if self.noun == "window":
+            return "No theorem speaks of windows that are decided by best effort."
         if self.condition is None:
             return f"No theorem about {self.title} shields speaks of this property."
         return f"The theorem ({self.theorem}) assumes that in every period {self.condition}: " + (
@@ -134,7 +154,7 @@ class Guarantee:
     def _condition(self) -> str:
         if self.broken_at is not None:
             if self.broken_by == "period":
-                return f"no period of {self.period} decisions can meet it"
+                return f"no period of {self.length} decisions can meet it"
             by = {"person": " by a person", "start": " by the counters it started from"}
             return f"broken at decision {self.broken_at}{by.get(self.broken_by or '', '')}"
         return "held so far, and " + (
@@ -143,16 +163,16 @@ class Guarantee:
 
     def _past(self) -> str:
         if not self.completed:
-            return "No period has ended yet."
-        fair = self.fair_ends - self.exempt_ends - self.untold_ends
-        ends = f"{fair} of {self.completed} periods ended fair"
-        if self.exempt_ends:
-            ends += f", {self.exempt_ends} exempt"
-        if self.untold_ends:
-            ends += f", {self.untold_ends} {UNTOLD}"
+            failed = f", but it did not hold at decision {self.unfair_at}"
+            return f"No {self.noun} has ended yet{'' if self.unfair_at is None else failed}."
+        ends = f"{self.fair} of {self.completed} {self.noun}s ended fair"
+        if self.exempt:
+            ends += f", {self.exempt} exempt"
+        if self.untold:
+            ends += f", {self.untold} {UNTOLD}"
         if self.completed == 1:
-            known = verdict_of(unfair=1 - self.fair_ends, fair=fair)
-            ends = f"The first period ended {UNTOLD if self.untold_ends else known}"
+            known = verdict_of(unfair=self.unfair, fair=self.fair)
+            ends = f"The first {self.noun} ended {UNTOLD if self.untold else known}"
         elif self.unfair_at is not None:
             ends += f", the first unfair one at decision {self.unfair_at}"
-        return f"{ends}; largest bias {self.worst_bias:.4g}."
+        return f"{ends}; largest bias {self.largest_bias:.4g}."

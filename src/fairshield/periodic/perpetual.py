@@ -6,28 +6,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairshield.counts import Counts, is_whole
-from fairshield.errors import InfeasibleError, InvalidValueError, called
-from fairshield.layout import layout_of
-from fairshield.periodic.policy import (
-    NOBODY,
-    Inputs,
-    PeriodicPolicy,
-    Window,
+from fairshield.base.counts import Counts, is_whole
+from fairshield.base.errors import InfeasibleError, InvalidValueError, called
+from fairshield.periodic.cumulative import (
+    CumulativePolicy,
     best_effort,
     difference_of_rates,
-    repeated,
     so_far,
     warn_if_vacuous,
 )
-from fairshield.periodic.shield import PeriodicShield, State
-from fairshield.policy import Policy
+from fairshield.periodic.policy import WindowPolicy
+from fairshield.policy import Policy, Specification
+from fairshield.policy.layout import layout_of
 from fairshield.spec import Certificate, Property, Sustained
 from fairshield.synthesis import MOST_STATES, make_policy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Perpetual(PeriodicPolicy):
+class Perpetual(CumulativePolicy):
     """Each period as the beginning of a plan that ends with a certificate; no last period.
 
     Parameters
@@ -38,8 +34,13 @@ class Perpetual(PeriodicPolicy):
 
     kind = "perpetual"
     title = "perpetual"
+    order = 5
 
     lookahead: int = 2
+
+    @classmethod
+    def compared_by_default(cls, prop: Property) -> bool:
+        return prop.difference is not None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,8 +53,12 @@ class Perpetual(PeriodicPolicy):
 
     @cached_property
     def sustained(self) -> Sustained:
-        """What holds at the end of each plan."""
+        """The property that holds at the end of each plan: there is a certificate."""
         return Sustained(self.prop)
+
+    @property
+    def largest_plan(self) -> int:
+        return self.period * self.lookahead
 
     @property
     def theorem(self) -> str:
@@ -71,29 +76,30 @@ class Perpetual(PeriodicPolicy):
         warn_if_vacuous(self)
         return self.plan(self.start)
 
-    def window(self, counts: Counts, completed: int) -> Window:
+    def window(self, counts: Counts, completed: int) -> WindowPolicy:
         try:
             policy = self._first if counts == self.start else self.plan(counts)
         except InfeasibleError:
             if counts == self.start:
                 raise
-            # Only a person who decided against advice leads here, or a state of no run.
+            # Reached only after a person decided against advice, or from a state that no run has.
             policy = best_effort(self.prop, self.inputs, self.period, counts)
-        return Window(policy, counts, 0)
+        return WindowPolicy(policy, counts, 0)
 
     def plan(self, counts: Counts, *, recorded: int = 1) -> Policy:
-        """The cheapest plan from these counters, with the decisions of its first periods."""
+        """The cheapest plan from these counters; decisions of ``recorded`` periods are stored."""
         lookahead = self.lookahead
         if layout_of(lookahead * self.period, self.labelled).n_states > MOST_STATES:
-            # The end of a long period says little about where the next one leads.
+            # One period is enough: the cost of a long one hardly depends on the next.
             lookahead = recorded = 1
         total, horizon = lookahead * self.period, recorded * self.period
+        spec = Specification.of(
+            self.prop, self.inputs.repeated(self.period, lookahead), horizon=horizon,
+            further=total - horizon, start=counts, terminal=self.sustained,
+            checkpoints=range(self.period, total, self.period),
+        )  # fmt: skip
         try:
-            return make_policy(
-                self.prop, repeated(self.inputs, self.period, lookahead), horizon=horizon,
-                further=total - horizon, start=counts, terminal=self.sustained,
-                checkpoints=range(self.period, total, self.period),
-            )  # fmt: skip
+            return make_policy(spec)
         except InfeasibleError:
             raise InfeasibleError(
                 f"no plan over {total} decisions keeps {self.prop} at the end of every "
@@ -103,34 +109,9 @@ class Perpetual(PeriodicPolicy):
                 "Dynamic shield, which does what can be done from a history that others made"
             ) from None
 
+    def whole_plan(self) -> Policy:
+        # The certificates at its end cover all later periods.
+        return self.plan(self.start, recorded=self.lookahead)
+
     def options(self) -> dict[str, Any]:
         return {"lookahead": self.lookahead}
-
-
-class PerpetualShield(PeriodicShield):
-    """Fair at the end of every period, for ever, on every input sequence, with no assumption.
-
-    Each period is the beginning of the cheapest plan over ``lookahead`` periods that ends with a
-    certificate: corridors for the two rates that can be kept whoever arrives.
-
-    >>> import fairshield as fs
-    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-    >>> shield = PerpetualShield(fs.DemographicParity("0.1"), inputs, period=4)
-    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabbbbba"]
-    [True, True, True, True, True, True, True, True]
-    >>> print(shield.guarantee.certificate)
-    a in [1, 1], b in [9/10, 1]
-    """
-
-    def __init__(
-        self,
-        prop: Property,
-        inputs: Inputs,
-        *,
-        period: int,
-        lookahead: int = 2,
-        start: Counts | None = None,
-        state: State | None = None,
-    ) -> None:
-        policy = Perpetual(prop, inputs, period, lookahead=lookahead, start=start or NOBODY)
-        super().__init__(policy, state=state)

@@ -1,78 +1,78 @@
-"""The plan in force in a period: whose decisions, where it began, how far it has got."""
+"""Plan: the policy that decides the window in progress of a run, and its shield."""
 
 from __future__ import annotations
 
-from fairshield.counts import At
-from fairshield.errors import InvalidValueError
-from fairshield.periodic.policy import Window, counters
-from fairshield.periodic.state import Mended, PeriodicState
+from fairshield.base.counts import At
+from fairshield.periodic.policy import WindowPolicy
+from fairshield.periodic.state import Mended, RunState
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 
 
 class Plan:
-    """What decides the period in progress, or the rest of it, and how far it has got.
+    """What decides the window in progress, or the rest of it, and how far it has got.
 
-    ``mended`` says what had happened in the period before, if it was planned anew since.
+    ``window`` is what the kind of period named, ``number`` counts the windows of the run from 0.
+    ``mended`` has the decisions before this plan, if the window was planned anew.
     """
 
-    __slots__ = ("_shift", "_start", "about_run", "mended", "period", "shield", "window")
+    __slots__ = ("_shift", "_start", "about_run", "mended", "number", "shield", "window")
 
     def __init__(
         self,
-        window: Window,
+        window: WindowPolicy,
         shield: Shield,
-        period: int,
+        number: int,
         *,
         about_run: bool,
         mended: Mended | None = None,
     ) -> None:
-        self.window, self.shield, self.period = window, shield, period
+        self.window, self.shield, self.number = window, shield, number
         self.about_run, self.mended = about_run, mended
-        decided, before = (0, (0, 0, 0, 0)) if mended is None else mended
-        # What to take from the window's numbers to get those of the period.
-        self._shift = window.decided - decided
         start = window.policy.since_start(window.counts)
+        position, before = mended or (0, (0,) * len(start))
+        # Subtracted from the policy's position and counters, they give those of the run's window.
+        self._shift = window.decided - position
         self._start = tuple(n - m for n, m in zip(start, before, strict=True))
 
-    def resume(self, state: PeriodicState) -> None:
-        """Go on where a period had got."""
-        gained = counters(state.counts), counters(state.start)
-        in_window = (n - m + at for n, m, at in zip(*gained, self._start, strict=True))
-        counts = self.window.policy.start.plus(tuple(in_window))
-        pending = None if state.pending is None else self.in_window(state.pending)
+    def resume(self, state: RunState) -> None:
+        """Continue the window from the counters and the position of ``state``."""
+        policy = self.window.policy
+        gained = (
+            now - then
+            for group in policy.groups
+            for now, then in zip(state.counts[group], state.start[group], strict=True)
+        )
+        at = tuple(n + begun for n, begun in zip(gained, self._start, strict=True))
         self.shield = Shield(
-            self.window.policy,
-            counts=counts,
-            decided=state.decided + self._shift,
-            pending=pending,
+            policy,
+            counts=policy.start.plus(at),
+            decided=state.position + self._shift,
+            pending=None if state.pending is None else self.in_policy(state.pending),
+            window=self.number,
         )
 
     def gained(self) -> At:
-        """Counters since the start of the period."""
-        n_a, k_a, n_b, k_b = self.shield.gained
-        m_a, l_a, m_b, l_b = self._start
-        return n_a - m_a, k_a - l_a, n_b - m_b, k_b - l_b
+        """Counters since the start of the run's window."""
+        return tuple(n - m for n, m in zip(self.shield.gained, self._start, strict=True))
 
     def broken_by(self, decision: Decision) -> bool:
-        """Whether the last decision, a person's, ended what the policy had guaranteed."""
-        guaranteed = self.window.policy.feasible(decision.position, decision.seen_before)
-        return decision.why is Why.HUMAN and guaranteed and not self.shield.guaranteed
+        """Whether ``decision``, the last one, is a person's and ended the policy's guarantee."""
+        if decision.why is not Why.HUMAN or self.shield.guaranteed:
+            return False
+        return self.window.policy.feasible(decision.position, decision.seen_before)
 
     def made(self, decision: Decision) -> bool:
-        """Whether the decision is one of this plan, or may become one."""
-        begun = 0 if self.mended is None else self.mended.decided
-        return decision.period == self.period and decision.position >= begun
+        """Whether the decision was made by this plan, or will be."""
+        begun = 0 if self.mended is None else self.mended.position
+        return decision.window == self.number and decision.position >= begun
 
-    def in_period(self, decision: Decision) -> Decision:
-        """The decision with its position in the period."""
-        return decision._replace(position=decision.position - self._shift, period=self.period)
+    def in_run(self, decision: Decision) -> Decision:
+        """The decision with its position in the run's window."""
+        if not self._shift:
+            return decision
+        return decision._replace(position=decision.position - self._shift)
 
-    def in_window(self, decision: Decision) -> Decision:
+    def in_policy(self, decision: Decision) -> Decision:
         """The decision with its position in the policy's window."""
-        if decision.period != self.period:
-            raise InvalidValueError(
-                f"decision {decision.position} of period {decision.period} is none of period "
-                f"{self.period}, which is in progress"
-            )
         return decision._replace(position=decision.position + self._shift)

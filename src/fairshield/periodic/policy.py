@@ -1,112 +1,161 @@
-"""Periodic policies: which policy decides each period, and under which condition it is fair.
+"""PeriodicPolicy: what is due in a window, what carries over, and which policy decides next.
 
-A periodic policy is the artefact, shared by any number of :class:`PeriodicShield`; it remembers
-nothing of a run.  Given the counters at the start of a period it names the :class:`Window` that
-decides it.
+A kind is the artefact, shared by any number of :class:`~fairshield.Run`; it remembers nothing of a
+run.  Given the counters at the start of a window it names what decides it, a :class:`WindowPolicy`.
+:class:`~fairshield.periodic.repeated.Repeated` begins with the same counters again and again; the
+kinds in :mod:`fairshield.periodic.cumulative` count on from the beginning of the run.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from fairshield._version import __version__
-from fairshield.artifact import read_artifact, write_artifact
-from fairshield.counts import Counts, Group, in_words, is_whole
-from fairshield.errors import ArtifactError, InvalidValueError, VacuousWarning
-from fairshield.inputs import InputModel, InputSchedule, inputs_from_dict
-from fairshield.periodic.conditions import Condition, Counters
+from fairshield.base.counts import Counts, Group
+from fairshield.base.errors import ArtifactError
+from fairshield.base.words import summary
+from fairshield.inputs import Inputs
+from fairshield.periodic.conditions import Condition
+from fairshield.periodic.described import DescribedPeriods
 from fairshield.policy import Policy, reading
-from fairshield.spec import (
-    Certificate,
-    DifferenceOfRates,
-    Property,
-    can_ever_bind,
-    property_from_dict,
-)
-from fairshield.synthesis import check_kinds, checked_start, make_policy, remaining_inputs
-from fairshield.words import summary
+from fairshield.policy.artifact import read_artifact
+from fairshield.spec import Certificate, Property, can_ever_bind
 
-Inputs = InputModel | InputSchedule
-
-NOBODY = Counts({})
-"""Counters of a run that begins with nobody seen, whatever its groups."""
-NOTHING = Counters(0, 0, 0, 0)
-TOO_SHORT = "its periods are too short to bind what it enforces"
-"""Why a policy enforces nothing."""
+Noun = Literal["window", "period"]
 
 
-class Window(NamedTuple):
-    """What decides one period: a policy, and where in its window the period begins."""
+class WindowPolicy(NamedTuple):
+    """What decides one window of a run: a policy, and where in its own window that begins."""
 
     policy: Policy
     counts: Counts
     decided: int
 
 
-@dataclass(frozen=True, eq=False)
-class PeriodicPolicy(ABC):
-    """What to do in every period, for a property that must hold at the end of each.
+class PeriodicPolicy(DescribedPeriods):
+    """PeriodicPolicy decides every window of a run; the property must hold at the end of each.
 
     Attributes
     ----------
     prop
-        What must hold, of the counters since the beginning of the run.
+        What must hold.
     inputs
-        What to expect in each period; decides the cost, never the guarantee.
-    period
-        Decisions in a period.
+        What to expect in each window; decides the cost, never the guarantee.
     start
-        Counters before the first decision; default: nobody seen.
+        Counters before the first decision.
+    length
+        Decisions in a window.
     """
 
+    _stored: ClassVar[dict[str, type[PeriodicPolicy]]] = {}
+    """Kinds that have files of their own, by their name there."""
     kind: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    _kinds: ClassVar[dict[str, type[PeriodicPolicy]]] = {}
+    noun: ClassVar[Noun] = "period"
+    """What one window of a run is called."""
+    goes_on: ClassVar[bool] = True
+    """Whether counters go on from one window to the next, or each begins anew."""
 
-    prop: Property
-    inputs: Inputs
-    period: int
-    start: Counts = field(default=NOBODY, kw_only=True)
+    if TYPE_CHECKING:  # dataclass fields of some kinds, properties of others
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.kind:
-            PeriodicPolicy._kinds[cls.kind] = cls
+        @property
+        def prop(self) -> Property: ...
+        @property
+        def inputs(self) -> Inputs: ...
+        @property
+        def start(self) -> Counts: ...
 
-    @staticmethod
-    def kinds() -> dict[str, type[PeriodicPolicy]]:
-        """Every kind of periodic policy by its name in files and on the command line."""
-        return dict(sorted(PeriodicPolicy._kinds.items()))
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """Decisions in a window."""
 
-    def __post_init__(self) -> None:
-        check_kinds(self.prop, self.inputs)
-        if len(self.inputs.groups) > 2:
-            raise InvalidValueError(
-                f"periods are for two groups, and {len(self.inputs.groups)} are declared: "
-                f"{in_words(self.inputs.groups)}; use one window (synthesize with a horizon), or "
-                "join groups"
-            )
-        if not is_whole(self.period) or self.period < 1:
-            raise InvalidValueError(
-                f"period must be a whole number of at least 1, got {self.period!r}: it is the "
-                "number of decisions after which the property must hold again and again"
-            )
-        object.__setattr__(self, "period", int(self.period))
-        object.__setattr__(self, "start", checked_start(self.inputs, self.start or None))
+    @property
+    def due(self) -> tuple[int, ...]:
+        """Numbers of decisions of a window after which the property must hold, its end last."""
+        return (self.length,)
 
     @abstractmethod
-    def window(self, counts: Counts, completed: int) -> Window:
-        """What decides the period that begins with these counters."""
+    def window(self, counts: Counts, completed: int) -> WindowPolicy:
+        """What decides the window that begins with these counters."""
+
+    @property
+    def window_policy(self) -> Policy | None:
+        """The policy that decides each window by itself; ``None``: what is decided needs the run.
+
+        What is known of one window, such as where its policy is expected to intervene, is then
+        known of every window.
+        """
+        return None
+
+    @property
+    def same_policy(self) -> bool:
+        """Whether there is a :attr:`window_policy`, so that windows begin without planning."""
+        return self.window_policy is not None
+
+    @property
+    def largest_plan(self) -> int:
+        """The most decisions that are planned at once during a run; 0: tables have them all."""
+        return 0
+
+    def outlook(self, progress: Callable[[float], None] | None = None) -> tuple[float, int]:
+        """Plan the first window: the expected cost of its plan, and how many windows that covers.
+
+        Raises an error if the policy promises what cannot be guaranteed.  ``progress`` is called
+        with the share of work done, by kinds whose first plan takes long.
+        """
+        plan = self.window(self.start, 0).policy
+        return plan.expected_cost, (plan.horizon + plan.further) // self.length
+
+    # From window to window ------------------------------------------------------------------
+
+    def carried(self, ended: Counts) -> Counts:
+        """The counters that the next window begins with, if the last one ended with ``ended``."""
+        return ended if self.goes_on else self.start
+
+    @abstractmethod
+    def begins_with(self, counts: Counts, completed: int) -> bool:
+        """Whether a window can begin with these counters after so many windows."""
+
+    def keeps(self, counts: Counts, position: int) -> bool:
+        """Whether counters satisfy what is due after so many decisions of a window."""
+        return position not in self.due or self.prop.holds(counts)
+
+    def whole_plan(self) -> Policy | None:
+        """The plan whose verification shows this policy fair; ``None``: periods are explored.
+
+        It has all periods of a policy that has a last one.  Otherwise it has the first periods, and
+        :attr:`theorem` covers those after it.
+        """
+        return None
+
+    @property
+    def last(self) -> int | None:
+        """How many windows there are; ``None`` if there is no last one."""
+        return None
+
+    @property
+    def mends(self) -> bool:
+        """Whether this kind has a :meth:`mend`; if not, the plan of a window decides all of it."""
+        return type(self).mend is not PeriodicPolicy.mend
+
+    def mend(self, counts: Counts, left: int) -> Policy:
+        """The policy for the rest of a window, after a person has decided against its plan."""
+        raise NotImplementedError(f"{self.title} shields go on with the plan they have")
+
+    def base(self, start: Counts) -> Counts:
+        """The counters that the policy of a window begins with, if the run's are ``start``.
+
+        A kind whose policies know nothing of earlier windows has nobody seen here.
+        """
+        return start
+
+    # What is guaranteed ---------------------------------------------------------------------
 
     @property
     def condition(self) -> Condition | None:
@@ -115,18 +164,13 @@ class PeriodicPolicy(ABC):
 
     @property
     def theorem(self) -> str | None:
-        """The theorem that applies, by its name in docs/guarantees.md; ``None``: none does."""
+        """The theorem that applies, by its name in docs/guarantees.md; ``None`` if none does."""
         return None if self.condition is None else self.condition.theorem
 
     @property
     def unconditional(self) -> bool:
-        """Whether every period ends fair on every input sequence, without any condition."""
+        """Whether every window ends fair on every input sequence, without any condition."""
         return False
-
-    @property
-    def last(self) -> int | None:
-        """How many periods there are; ``None``: no last one."""
-        return None
 
     @cached_property
     def can_bind(self) -> bool:
@@ -135,28 +179,25 @@ class PeriodicPolicy(ABC):
 
     @property
     def enforces(self) -> bool:
-        """Whether what the policy of a period keeps can bind there; if not, all goes as proposed.
+        """Whether :attr:`enforced` can bind in a window; if not, no proposal is ever overruled.
 
-        A property that does not bind within a period may yet bind, and fail, at the end of one.
+        It may differ from :attr:`can_bind`: the run's property may bind, and fail, all the same.
         """
         return self.can_bind
 
+    @property
+    def enforced(self) -> Property:
+        """The property that the policy of a window keeps."""
+        return self.prop
+
     def admits(self, start: Counts) -> bool:
-        """Whether the theorem speaks about runs that begin with these counters."""
+        """Whether the theorem applies to runs that begin with these counters."""
         return True
 
     @property
     def attainable(self) -> bool:
-        """Whether any period can meet the condition; not if it is too short, say."""
-        condition = self.condition
-        if condition is None or condition.known_at_start:
-            return True
-        return condition.possible(counters(self.start), NOTHING, self.period)
-
-    def outlook(self) -> tuple[float, int]:
-        """Expected cost of the first plan of a run, and how many periods it covers."""
-        plan = self.window(self.start, 0).policy
-        return plan.expected_cost, (plan.horizon + plan.further) // self.period
+        """Whether any window can meet the condition; one that is too short, for example, cannot."""
+        return True
 
     def certificate(self, counts: Counts) -> Certificate | None:
         """The certificate held with these counters, if this policy works with certificates."""
@@ -164,7 +205,7 @@ class PeriodicPolicy(ABC):
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The two group names; the first is the paper's group a."""
+        """The names of the groups; the first is the paper's group a."""
         return self.inputs.groups
 
     @property
@@ -172,188 +213,79 @@ class PeriodicPolicy(ABC):
         """Whether decisions must be followed by their outcome."""
         return self.prop.relevant_outcome is not None
 
-    # Words and files ------------------------------------------------------------------------
+    # Files ----------------------------------------------------------------------------------
 
-    def options(self) -> dict[str, Any]:
-        """What sets this policy apart from others of its kind, as JSON-able data."""
-        return {}
-
-    @property
-    def tables(self) -> Policy | None:
-        """The policy that is saved along, if one serves all periods."""
-        return None
-
+    @abstractmethod
     def check_stored(self) -> None:
-        """Refuse tables that were made for something else, as those of a changed file."""
-        found = self.tables
-        if found is None:
-            return
-        ends = tuple(range(self.period, found.horizon + 1, self.period))
-        for what, ours, theirs in (
-            ("groups {}", self.groups, found.groups),
-            ("{} decisions", self.period * (self.last or 1), found.horizon),
-            ("{}", self.enforced, found.prop),
-            ("periods that end after {} decisions", ends, found.due),
-            ("a start from {}", self.base(self.start), found.start),
-            ("{} more decisions planned", 0, found.further),
-            ("{} at the end", self.enforced, found.terminal or self.enforced),
-        ):
-            if ours != theirs:
-                raise ArtifactError(
-                    f"the stored tables are for {what.format(theirs)}, the periodic policy is for "
-                    f"{what.format(ours)}: synthesise it again"
-                )
+        """Refuse tables that were made for another policy, as in a file that was changed."""
 
     @property
-    def enforced(self) -> Property:
-        """What the policy of a period keeps."""
-        return self.prop
+    @abstractmethod
+    def tables(self) -> Policy | None:
+        """The policy that is saved in the file, if one serves all windows.
 
-    def base(self, start: Counts) -> Counts:
-        """The counters that the policy of a period reckons from, if the period begins so."""
-        return start
+        Unlike :attr:`window_policy` it may keep another property than the run's, or have several
+        windows.
+        """
 
-    def mend(self, counts: Counts, left: int) -> Policy:
-        """What decides the rest of a period after a person has decided against its plan."""
-        inputs = remaining_inputs(self.inputs, self.period - left)
-        return best_effort(self.enforced, inputs, left, counts)
+    @property
+    def artefact(self) -> Policy | PeriodicPolicy:
+        """The object that :meth:`save` writes and :func:`load_policy` reads."""
+        return self
 
+    @abstractmethod
+    def remade(self, inputs: Inputs) -> PeriodicPolicy:
+        """The same policy made again for another input model."""
+
+    @abstractmethod
+    def terms(self) -> dict[str, Any]:
+        """The kind and the length of windows, by the names of a specification file."""
+
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Everything but tables, as JSON-able data."""
-        return {
-            "kind": self.kind,
-            "property": self.prop.to_dict(),
-            "inputs": self.inputs.to_dict(),
-            "period": self.period,
-            "start": [list(self.start[g]) for g in self.groups],
-            "options": self.options(),
-        }
 
-    @cached_property
+    @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """A digest of :meth:`to_dict`."""
-        text = json.dumps(self.to_dict(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Plans are made again; only tables, as in a file, are worth taking along.
-        kept = {f.name for f in fields(self)} | {"tables"}
-        return {name: value for name, value in self.__dict__.items() if name in kept}
-
+    @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
-        data, arrays = ({}, {}) if self.tables is None else self.tables.to_artifact()
-        facts = {"periodic": self.to_dict(), "library": __version__, "policy": data or None}
-        return write_artifact(path, facts, arrays)
+
+    @staticmethod
+    def kinds() -> dict[str, Callable[..., PeriodicPolicy]]:
+        """Kinds that have a file format, by their name in files and on the command line."""
+        return dict(sorted(PeriodicPolicy._stored.items()))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> PeriodicPolicy:
         """Read a periodic policy, checking its digest."""
         found = load_policy(path)
-        if not isinstance(found, PeriodicPolicy):
+        if isinstance(found, Policy):
             raise ArtifactError(
                 f"{os.fspath(path)} is a policy for one window: load it with Policy.load"
             )
         return found
 
+    @classmethod
+    def restored(
+        cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> PeriodicPolicy:
+        """The policy of this kind that :meth:`save` described."""
+        raise NotImplementedError(f"{cls.__name__} has no file of its own")
+
     __repr__ = summary
-
-    def __str__(self) -> str:
-        a, b = self.groups
-        return (
-            f"{self.prop} at the end of every {self.period} decisions, groups {a} and {b}, "
-            f"{self.title}{self._caveat()}"
-        )
-
-    def _caveat(self) -> str:
-        if not self.can_bind:
-            return ", vacuous: it can never bind"
-        return "" if self.enforces else f", enforces nothing: {TOO_SHORT}"
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:
     """The policy in a file, for one window or periodic."""
     data, arrays = read_artifact(path)
     with reading(path):
-        if "periodic" in data:
-            return _from_artifact(data, arrays)
-        return Policy.from_artifact(data, arrays)
-
-
-def _from_artifact(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PeriodicPolicy:
-    facts = data["periodic"]
-    cls = PeriodicPolicy._kinds.get(facts["kind"])
-    if cls is None:
-        raise ArtifactError(
-            f"not a policy: unknown kind {facts['kind']!r}, perhaps of a later version"
-        )
-    inputs = inputs_from_dict(facts["inputs"])
-    start = Counts({g: tuple(c) for g, c in zip(inputs.groups, facts["start"], strict=True)})
-    made = cls(
-        property_from_dict(facts["property"]), inputs, facts["period"], start=start,
-        **facts["options"],
-    )  # fmt: skip
-    if data["policy"] is not None:
-        # As if it had just been made: the cached property is found in the instance.
-        made.__dict__["tables"] = Policy.from_artifact(data["policy"], arrays)
-        made.check_stored()
-    return made
-
-
-# What several kinds need --------------------------------------------------------------------
-
-
-def counters(counts: Counts) -> Counters:
-    """Counters of both groups as numbers."""
-    (n_a, k_a), (n_b, k_b) = counts.values()
-    return Counters(n_a, k_a, n_b, k_b)
-
-
-def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceOfRates:
-    """``prop``, if the theorem about such shields, which rests on ``grounds``, speaks of it."""
-    if isinstance(prop, DifferenceOfRates):
-        return prop
-    raise InvalidValueError(
-        f"{prop} is not a difference of rates: the guarantee of {title} shields rests on "
-        f"{grounds} and says nothing about it. Use a Dynamic or an exact periodic shield, which "
-        "work with any property"
-    )
-
-
-def so_far(counts: Counts) -> str:
-    """Counters in words."""
-    return " and ".join(
-        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in counts.items()
-    )
-
-
-def warn_if_vacuous(policy: PeriodicPolicy) -> None:
-    """Warn that no run can ever be bound, when its first period is planned."""
-    if not policy.can_bind:
-        warnings.warn(
-            f"{policy.prop} can never bind, however long the run, so the policy promises nothing: "
-            "tighten the bound",
-            VacuousWarning,
-            stacklevel=3,
-        )
-
-
-def best_effort(prop: Property, inputs: Inputs, period: int, counts: Counts) -> Policy:
-    """The policy for one period that is fair if that can be guaranteed, else as often as can be."""
-    return make_policy(prop, inputs, horizon=period, start=counts, best_effort=True)
-
-
-def repeated(inputs: Inputs, period: int, times: int) -> Inputs:
-    """What to expect over several periods, if each is like the first."""
-    if isinstance(inputs, InputModel) or times == 1:
-        return inputs
-    parts, left = [], period
-    for model, steps in inputs.parts:
-        parts.append((model, min(steps, left)))
-        left -= min(steps, left)
-        if not left:
-            break
-    else:
-        model, steps = parts[-1]
-        parts[-1] = (model, steps + left)
-    return InputSchedule(parts * times)
+        if "periodic" not in data:
+            return Policy.from_artifact(data, arrays)
+        kind = data["periodic"]["kind"]
+        if kind not in PeriodicPolicy.kinds():
+            raise ArtifactError(f"not a policy: unknown kind {kind!r}, perhaps of a later version")
+        return PeriodicPolicy._stored[kind].restored(data, arrays)

@@ -1,4 +1,4 @@
-"""Whole runs of many periods: the same requests decided by any number of periodic policies."""
+"""Decides many runs of many periods at once, to compare periodic policies on the same requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount, is_whole
-from fairshield.errors import InvalidValueError
-from fairshield.inputs import InputModel, InputSchedule
-from fairshield.outcomes import ADVICE, OutcomeTally
+from fairshield.base.counts import Counts, GroupCount, is_whole
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.renamed import Renamed
+from fairshield.inputs import Inputs
+from fairshield.inputs.recorded import request_of
 from fairshield.periodic.conditions import Condition, Counters
-from fairshield.periodic.policy import PeriodicPolicy, Window, repeated
-from fairshield.records import Record, declared
+from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
+from fairshield.records import Record
 from fairshield.spec import Property
+from fairshield.spec.outcomes import OutcomeTally
 from fairshield.synthesis import processors
 
-Inputs = InputModel | InputSchedule
 Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,7 +68,7 @@ class Streams:
                     f"{name} must be a whole number of at least 1, got {number!r}"
                 )
         length = period * periods
-        table = repeated(inputs, period, periods).table(length)
+        table = inputs.repeated(period, periods).table(length)
         drawn = table.draw(rng.random((runs, length)), prop.relevant_outcome)
         relevant = np.ones((runs, length), bool)
         if prop.relevant_outcome is not None:
@@ -106,27 +107,22 @@ def _warn_of_outcomes(
 def _request(
     record: Record, prop: Property, groups: tuple[Any, ...]
 ) -> tuple[int, bool, float, bool]:
-    group = declared(record.group(), groups)
+    group, proposed, cost, outcome = request_of(record, groups, prop)
     if group not in groups:
         raise InvalidValueError(
             f"line {record.line}: unknown group {group!r}, expected {groups[0]!r} or {groups[1]!r}"
         )
-    wanted = prop.relevant_outcome
-    if wanted is not None and record.missing("outcome"):
-        raise InvalidValueError(
-            f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
-            f"records; {ADVICE}"
-        )
-    relevant = wanted is None or record.flag("outcome") == wanted
-    return groups.index(group), record.flag("proposed"), record.cost(), relevant
+    return groups.index(group), bool(proposed), cost, outcome == prop.relevant_outcome
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of the runs under one policy, or under none.
+    """The decisions of all runs under one policy, or under none.
 
     Attributes
     ----------
+    length
+        Decisions in a period.
     accepted
         ``(runs, decisions)``: the final decisions.
     planned
@@ -135,12 +131,15 @@ class Outcome:
     """
 
     prop: Property
-    period: int
+    length: int
     start: Counts
     condition: Condition | None
     streams: Streams
     accepted: Flags
     planned: Flags | None = None
+
+    period = Renamed("length")
+    costs = Renamed("paid")
 
     @cached_property
     def gained(self) -> Ints:
@@ -149,7 +148,7 @@ class Outcome:
         for group in (0, 1):
             mine = streams.relevant & (streams.groups == group)
             counted += [mine, mine & self.accepted]
-        by_period = (-1, self.n_periods, self.period)
+        by_period = (-1, self.n_periods, self.length)
         return np.stack([x.reshape(by_period).sum(axis=2) for x in counted], axis=2)
 
     @cached_property
@@ -162,7 +161,7 @@ class Outcome:
     @property
     def n_periods(self) -> int:
         """Periods of each run."""
-        return self.streams.length // self.period
+        return self.streams.length // self.length
 
     @cached_property
     def fair(self) -> Flags:
@@ -197,10 +196,10 @@ class Outcome:
         return np.asarray(self.accepted != self.streams.proposed)
 
     @cached_property
-    def costs(self) -> Floats:
+    def paid(self) -> Floats:
         """``(runs, periods)``: what overruling cost."""
         paid = np.where(self.overruled, self.streams.costs, 0.0)
-        return np.asarray(paid.reshape(-1, self.n_periods, self.period).sum(axis=2))
+        return np.asarray(paid.reshape(-1, self.n_periods, self.length).sum(axis=2))
 
 
 def _split(counters: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
@@ -209,24 +208,26 @@ def _split(counters: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
 
 
 def unshielded(policy: PeriodicPolicy, streams: Streams) -> Outcome:
-    """All proposals followed."""
-    return Outcome(policy.prop, policy.period, policy.start, None, streams, streams.proposed.copy())
+    """The outcome if all proposals are followed."""
+    return Outcome(policy.prop, policy.length, policy.start, None, streams, streams.proposed.copy())
 
 
 def decide_runs(
     policy: PeriodicPolicy, streams: Streams, *, progress: Progress | None = None
 ) -> Outcome:
-    """Every run decided by ``policy``, one period of all runs after the other.
+    """Decide every run by ``policy``: the first period of all runs, then the second, and so on.
 
     Runs that begin a period with the same counters share its plan; plans are made in as many
     threads as this process has processors.
     """
-    if streams.length % policy.period:
+    if policy.same_policy:
+        raise InvalidValueError("windows that begin anew are not periods of one run: use simulate")
+    if streams.length % policy.length:
         raise InvalidValueError(
-            f"runs of {streams.length} decisions are not whole periods of {policy.period}: make "
+            f"runs of {streams.length} decisions are not whole periods of {policy.length}: make "
             "their length a multiple of the period"
         )
-    periods = streams.length // policy.period
+    periods = streams.length // policy.length
     if policy.last is not None and periods > policy.last:
         raise InvalidValueError(
             f"a policy for {policy.last} periods cannot decide {periods}: ask for at most "
@@ -234,7 +235,7 @@ def decide_runs(
         )
     before = np.array([n for count in policy.start.values() for n in count])
     outcome = Outcome(
-        policy.prop, policy.period, policy.start, policy.condition, streams,
+        policy.prop, policy.length, policy.start, policy.condition, streams,
         np.zeros(streams.proposed.shape, bool), np.zeros((streams.n_runs, periods), bool),
     )  # fmt: skip
     totals = np.broadcast_to(before, (streams.n_runs, 4)).copy()
@@ -251,10 +252,10 @@ def decide_runs(
 def _job(
     policy: PeriodicPolicy, outcome: Outcome, period: int, starts: Ints, which: Ints, totals: Ints
 ) -> Callable[[int], None]:
-    """Plans the period from one of ``starts``, and decides it in every run that begins so."""
+    """Plan the period from one of ``starts``, and decide it in every run that begins with it."""
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
-    columns = slice(period * policy.period, (period + 1) * policy.period)
+    columns = slice(period * policy.length, (period + 1) * policy.length)
     assert outcome.planned is not None
     planned = outcome.planned
 
@@ -273,7 +274,9 @@ def _job(
     return job
 
 
-def _decide(window: Window, streams: Streams, runs: Ints, columns: slice) -> tuple[Flags, Ints]:
+def _decide(
+    window: WindowPolicy, streams: Streams, runs: Ints, columns: slice
+) -> tuple[Flags, Ints]:
     """Decisions of some runs in one period, and the counters gained, from the same counters."""
     from fairshield.runtime.compiled import decide_batches
     from fairshield.runtime.requests import Requests

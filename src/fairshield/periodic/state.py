@@ -1,126 +1,179 @@
-"""Where a periodic shield stands: a handful of numbers, from which it can go on."""
+"""RunState: the numbers from which a run can be resumed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fairshield.counts import At, Counts, Group, is_whole
-from fairshield.errors import InvalidValueError
-from fairshield.runtime.report import plain_counts, plain_number
+from fairshield.analysis.report import plain_counts, plain_number, with_keys
+from fairshield.base.counts import At, Counts, Group, is_whole
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.renamed import Renamed
+from fairshield.runtime.judging import Ints, judged
 from fairshield.runtime.step import Decision, Why
-from fairshield.spec import Certificate, Verdict
+from fairshield.spec import VERDICTS, Certificate, Property, Verdict, worst
 
 _VERSION = 1
 BREAKERS = ("arrivals", "person", "start", "period")
 """What can break a condition."""
+_STORED = {
+    "fair": "fair_ends", "exempt": "exempt_ends", "untold": "untold_ends",
+    "largest_bias": "worst_bias",
+}  # fmt: skip
+"""What states call the fields of a history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What a run has been like so far, in a few numbers.
+    """History counts how the windows of a run have ended so far.
 
     Attributes
     ----------
     broken_at, broken_by
         After how many decisions the condition of the theorem was broken first, and by what:
         see :class:`~fairshield.periodic.guarantee.Guarantee`.
-    fair_ends, exempt_ends, untold_ends
-        Periods at whose end the property held; those of them at which it bound nothing; those of
-        which a state of an earlier version does not tell whether it did.
+    fair, exempt, untold
+        Windows in which the property bound and held whenever it was due; those in which it bound
+        nothing; those in which it held and of which a state of an earlier version does not tell
+        whether it bound.
     unfair_at
-        After how many decisions a period ended unfair first.
-    worst_bias
-        The largest bias at the end of a period.
+        After how many decisions the property was due and did not hold first.
+    largest_bias
+        The largest bias whenever the property was due.
+    now
+        The verdict of the checkpoints of the window in progress; ``None`` before the first.
     """
 
     broken_at: int | None = None
     broken_by: str | None = None
-    fair_ends: int = 0
+    fair: int = 0
     unfair_at: int | None = None
-    worst_bias: float = 0.0
-    exempt_ends: int = 0
-    untold_ends: int = 0
+    largest_bias: float = 0.0
+    exempt: int = 0
+    untold: int = 0
+    now: Verdict | None = None
+
+    fair_ends = Renamed("fair + exempt + untold", lambda it: it.fair + it.exempt + it.untold)
+    exempt_ends = Renamed("exempt")
+    untold_ends = Renamed("untold")
+    worst_bias = Renamed("largest_bias")
 
     def broken(self, decided: int, by: str) -> History:
-        """The same, with a condition that does not hold any more."""
+        """The history after the theorem's condition was broken."""
         if self.broken_at is not None:
             return self
         return replace(self, broken_at=decided, broken_by=by)
 
-    def ended(self, decided: int, bias: float, verdict: Verdict) -> History:
-        """The same after the end of a period."""
+    def due(self, decided: int, bias: float, verdict: Verdict) -> History:
+        """The history after one more moment at which the property was due."""
         unfair = verdict == "unfair"
         return replace(
             self,
-            fair_ends=self.fair_ends + (not unfair),
-            exempt_ends=self.exempt_ends + (verdict == "exempt"),
+            now=verdict if self.now is None else worst((self.now, verdict)),
             unfair_at=decided if unfair and self.unfair_at is None else self.unfair_at,
-            worst_bias=max(self.worst_bias, bias),
+            largest_bias=max(self.largest_bias, bias),
+        )
+
+    def ended(self) -> History:
+        """The history after the end of a window, which was due."""
+        fair, exempt = self.now == "fair", self.now == "exempt"
+        return replace(self, fair=self.fair + fair, exempt=self.exempt + exempt, now=None)
+
+    def ended_many(self, decided: int, due: Sequence[int], prop: Property, then: Ints) -> History:
+        """The history after more windows that begin after ``decided`` decisions.
+
+        ``then`` are their counters whenever the property is ``due``, its end last,
+        ``(windows, moments, 2 G)``: n_a, k_a, n_b, k_b, ….
+        """
+        holds, binds, bias = judged(prop, then.reshape(*then.shape[:2], -1, 2))
+        fair, bound, unfair_at = holds.all(axis=1), binds.any(axis=1), self.unfair_at
+        if unfair_at is None and not fair.all():
+            window, moment = divmod(int(holds.argmin()), len(due))
+            unfair_at = decided + window * due[-1] + due[moment]
+        return replace(
+            self,
+            fair=self.fair + int((fair & bound).sum()),
+            exempt=self.exempt + int((fair & ~bound).sum()),
+            unfair_at=unfair_at,
+            largest_bias=max(self.largest_bias, float(bias.max())),
         )
 
 
 class Mended(NamedTuple):
     """Where in a period a new plan was made, because a person had decided against the old one.
 
-    ``decided`` decisions of the period had been made, and led to ``gained``: n_a, k_a, n_b, k_b.
+    ``position`` decisions of the period had been made, and led to ``gained``: n_a, k_a, n_b, k_b.
     """
 
-    decided: int
+    position: int
     gained: At
 
 
+Mended.decided = Renamed("position")  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, kw_only=True)
-class PeriodicState:
-    """Everything a periodic shield remembers.
+class RunState:
+    """RunState holds everything that a run remembers.
 
     Attributes
     ----------
-    completed, decided
-        Periods completed, and decisions made in the one in progress.
+    completed, position
+        Windows that are over, and decisions made in the one in progress.
     start, counts
-        Counters at the start of the period, and now; both from the beginning of the run.
+        Counters at the start of the window in progress, and now.
     pending
         The decision whose outcome is awaited, if any.
     history
         The record that the guarantee report rests on.
     certificate
-        The certificate held at the start of the period, if the shield works with certificates.
+        The certificate held at the start of the window, if the policy works with certificates.
     mended
-        Where in the period a new plan was made, if one was.
+        Where in the window a new plan was made, if one was.
+    followed
+        By unseen group, how many proposals were followed and how many of them accept.
     fingerprint
-        Of the periodic policy; resuming with another one is refused.
+        Of the policy; resuming with another one is refused.
     """
 
     completed: int
-    decided: int
+    position: int
     start: Counts
     counts: Counts
     pending: Decision | None = None
     history: History = field(default_factory=History)
     certificate: Certificate | None = None
     mended: Mended | None = None
+    followed: Counts = field(default_factory=lambda: Counts({}))
     fingerprint: str = ""
 
+    decided = Renamed("position")
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able data; :meth:`from_dict` is the inverse."""
+        """JSON-able data; :meth:`from_dict` is the inverse.
+
+        ``position`` is called ``decided`` there, and ``followed`` is left out if nobody was: logs
+        and databases keep such data, and compare it with what a replay leads to.
+        """
+        followed = {"followed": plain_counts(self.followed)} if self.followed else {}
         return {
             "version": _VERSION,
             "policy": self.fingerprint,
             "completed": self.completed,
-            "decided": self.decided,
+            "decided": self.position,
             "start": plain_counts(self.start),
             "counts": plain_counts(self.counts),
             "pending": None if self.pending is None else _plain_decision(self.pending),
-            "history": _plain_history(self.history),
+            "history": plain_past(asdict(self.history)),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "mended": None if self.mended is None else [self.mended.decided, *self.mended.gained],
+            "mended": None if self.mended is None else [self.mended.position, *self.mended.gained],
+            **followed,
         }
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> PeriodicState:
+    def from_dict(data: Mapping[str, Any]) -> RunState:
         """The state that :meth:`to_dict` described."""
         try:
             if data["version"] != _VERSION:
@@ -129,35 +182,43 @@ class PeriodicState:
                     "resume it with the version of fairshield that wrote it"
                 )
             held = data["certificate"]
-            return PeriodicState(
+            return RunState(
                 completed=_whole(data, "completed"),
-                decided=_whole(data, "decided"),
+                position=_whole(data, "decided"),
                 start=_counts(data["start"]),
                 counts=_counts(data["counts"]),
                 pending=None if data["pending"] is None else _decision(data["pending"]),
                 history=_history(data["history"]),
                 certificate=None if held is None else Certificate.from_dict(held),
                 mended=None if data["mended"] is None else _mended(data["mended"]),
+                followed=_counts(data.get("followed", [])),
                 fingerprint=str(data["policy"]),
             )
         except InvalidValueError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise InvalidValueError(
-                f"not the state of a periodic shield ({error!r}): use what shield.state.to_dict() "
-                "returned"
+                f"not the state of a run ({error!r}): use what run.state.to_dict() returned"
             ) from None
 
 
 def _mended(numbers: list[Any]) -> Mended:
     if not all(is_whole(n) and n >= 0 for n in numbers):
         raise InvalidValueError(f"mended must be five whole numbers, got {numbers!r}")
-    decided, n_a, k_a, n_b, k_b = (int(n) for n in numbers)
-    return Mended(decided, (n_a, k_a, n_b, k_b))
+    position, n_a, k_a, n_b, k_b = (int(n) for n in numbers)
+    return Mended(position, (n_a, k_a, n_b, k_b))
 
 
-def _plain_history(history: History) -> dict[str, Any]:
-    return {**asdict(history), "worst_bias": plain_number(history.worst_bias)}
+def plain_past(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a history, or of what has them, under the names that states have for them.
+
+    There ``fair_ends`` are all at which the property held.
+    """
+    held = data["fair"] + data["exempt"] + data["untold"]
+    plain = {**data, "fair": held, "largest_bias": plain_number(data["largest_bias"])}
+    if plain.get("now") is None:  # as earlier versions, which had none, wrote it
+        plain.pop("now", None)
+    return with_keys(plain, _STORED)
 
 
 def _history(data: Mapping[str, Any]) -> History:
@@ -169,12 +230,18 @@ def _history(data: Mapping[str, Any]) -> History:
         raise InvalidValueError(
             f"broken_by must be one of {', '.join(BREAKERS)}, got {data['broken_by']!r}"
         )
-    # Earlier states do not tell which ends were exempt.
+    if data.get("now") not in (None, *VERDICTS):
+        raise InvalidValueError(
+            f"now must be one of {', '.join(VERDICTS)}, got {data['now']!r}: use what "
+            "run.state.to_dict() returned"
+        )
+    # States of earlier versions do not say which ends were exempt.
     untold = 0 if "exempt_ends" in data else data["fair_ends"]
     told = {"exempt_ends": 0, "untold_ends": untold, **data}
-    for key in ("fair_ends", "exempt_ends", "untold_ends"):
-        _whole(told, key)
-    return History(**{**told, "worst_bias": math.inf if worst is None else float(worst)})
+    held, exempt, untold = (_whole(told, f"{key}_ends") for key in ("fair", "exempt", "untold"))
+    fields = with_keys(told, {stored: name for name, stored in _STORED.items()})
+    largest = math.inf if worst is None else float(worst)
+    return History(**{**fields, "fair": held - exempt - untold, "largest_bias": largest})
 
 
 def _whole(data: Mapping[str, Any], key: str) -> int:
@@ -189,11 +256,11 @@ def _counts(rows: list[tuple[Group, int, int]]) -> Counts:
 
 
 def _plain_decision(decision: Decision) -> dict[str, Any]:
-    data = decision._asdict()
+    data = with_keys(decision._asdict(), {"window": "period"})
     return {**data, "why": decision.why.value, "seen_before": list(decision.seen_before)}
 
 
 def _decision(data: Mapping[str, Any]) -> Decision:
-    n_a, k_a, n_b, k_b = data["seen_before"]
-    fields = {**data, "why": Why(data["why"]), "seen_before": (n_a, k_a, n_b, k_b)}
+    known = with_keys(data, {"period": "window"})
+    fields = {**known, "why": Why(data["why"]), "seen_before": tuple(data["seen_before"])}
     return Decision(**fields)

@@ -8,20 +8,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from fairshield.counts import Counts
-from fairshield.errors import InvalidValueError
+from fairshield.base.counts import Counts
+from fairshield.base.errors import InvalidValueError
 from fairshield.periodic import bounds as welfare
 from fairshield.periodic.conditions import Balanced, Condition, EqualDenominators, balanced_from
-from fairshield.periodic.policy import (
-    NOBODY,
+from fairshield.periodic.cumulative import (
     NOTHING,
-    Inputs,
-    PeriodicPolicy,
-    Window,
+    CumulativePolicy,
     counters,
     difference_of_rates,
 )
-from fairshield.periodic.shield import PeriodicShield, State
+from fairshield.periodic.policy import WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import BoundedRates, Number, Property, can_bind, exact
 from fairshield.synthesis import synthesize
@@ -31,8 +28,12 @@ Bounds = tuple[Number, Number] | Literal["centred", "cheapest"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Static(PeriodicPolicy):
+class _Static(CumulativePolicy):
     """One policy, begun anew in each period."""
+
+    @classmethod
+    def compared_by_default(cls, prop: Property) -> bool:
+        return prop.difference is not None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +45,10 @@ class _Static(PeriodicPolicy):
         return synthesize(self.enforced, self.inputs, horizon=self.period)
 
     @property
+    def largest_plan(self) -> int:
+        return 0 if "tables" in self.__dict__ else self.period
+
+    @property
     def enforces(self) -> bool:
         return can_bind(self.enforced, Counts.zero(self.groups), [self.period])
 
@@ -51,15 +56,15 @@ class _Static(PeriodicPolicy):
         return Counts.zero(self.groups)
 
     def admits(self, start: Counts) -> bool:
-        # The counters before the first period count as another one.
+        # For the theorem, the counters before the first period are one more period.
         if not any(count.seen for count in start.values()):
             return True
         assert self.condition is not None
         as_period = self.condition.certain(NOTHING, counters(start), 0)
         return bool(as_period) and self.enforced.holds(start)
 
-    def window(self, counts: Counts, completed: int) -> Window:
-        return Window(self.tables, self.tables.start, 0)
+    def window(self, counts: Counts, completed: int) -> WindowPolicy:
+        return WindowPolicy(self.tables, self.tables.start, 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,38 +73,11 @@ class StaticFair(_Static):
 
     kind = "static-fair"
     title = "Static-Fair"
+    order = 1
 
     @cached_property
     def condition(self) -> Condition:
         return EqualDenominators(difference_of_rates(self.prop, self.title, _GROUNDS))
-
-
-class StaticFairShield(PeriodicShield):
-    """The cheapest policy for one period, repeated: the paper's Static-Fair shield.
-
-    Every period by itself is fair, which is what the reasons of its decisions speak of.  All
-    periods together are if in each of them both groups have equally many relevant people.
-
-    >>> import fairshield as fs
-    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-    >>> shield = StaticFairShield(fs.DemographicParity("0.1"), inputs, period=4)
-    >>> [shield.decide(g, proposed=g == "a").accepted for g in "aabb"]
-    [True, True, True, True]
-    >>> shield.guarantee.held, shield.holds()
-    (True, True)
-    """
-
-    def __init__(
-        self,
-        prop: Property,
-        inputs: Inputs,
-        *,
-        period: int,
-        start: Counts | None = None,
-        state: State | None = None,
-    ) -> None:
-        policy = StaticFair(prop, inputs, period, start=start or NOBODY)
-        super().__init__(policy, state=state)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,8 +93,14 @@ class StaticBounded(_Static):
 
     kind = "static-bounded"
     title = "Static-BW"
+    order = 2
 
     bounds: Any = "centred"
+
+    @classmethod
+    def compared_by_default(cls, prop: Property) -> bool:
+        # Welfare bounds may not be farther apart than the bound, and not equal.
+        return prop.difference is not None and prop.difference.bound > 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -156,31 +140,3 @@ class StaticBounded(_Static):
 
     def options(self) -> dict[str, Any]:
         return {"bounds": [str(end) for end in self.bounds]}
-
-
-class StaticBoundedShield(PeriodicShield):
-    """Rates kept between welfare bounds in each period: the paper's Static-BW shield.
-
-    Fair at the end of every period if in each of them both groups have at least
-    ``ceil(1 / (u - l))`` relevant people.  ``bounds`` is ``(l, u)``, ``"centred"`` around the
-    expected rate of the proposals, or ``"cheapest"``, found by a search over all bounds.
-
-    >>> import fairshield as fs
-    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
-    >>> shield = StaticBoundedShield(fs.DemographicParity("0.2"), inputs, period=20)
-    >>> shield.policy.bounds, shield.policy.condition.least
-    ((Fraction(2, 5), Fraction(3, 5)), 5)
-    """
-
-    def __init__(
-        self,
-        prop: Property,
-        inputs: Inputs,
-        *,
-        period: int,
-        bounds: Bounds = "centred",
-        start: Counts | None = None,
-        state: State | None = None,
-    ) -> None:
-        policy = StaticBounded(prop, inputs, period, bounds=bounds, start=start or NOBODY)
-        super().__init__(policy, state=state)

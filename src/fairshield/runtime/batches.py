@@ -1,17 +1,18 @@
-"""Many requests at once: compiled or, where the compiler is not installed, one at a time."""
+"""Decides many requests at once: compiled, or one at a time where numba is not installed."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import At, after
-from fairshield.extras import can_compile
+from fairshield.base.counts import At, after
+from fairshield.base.extras import can_compile
 from fairshield.policy import Policy
 from fairshield.runtime.requests import Requests
 from fairshield.runtime.step import verdict
 
 Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
 def decide_batch(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Flags, At]:
@@ -23,18 +24,19 @@ def decide_batch(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Fl
     return compiled.decide_batch(policy, t, at, requests)
 
 
-def decide_windows(policy: Policy, at: At, requests: Requests) -> Flags:
-    """Answers to each row of ``requests``, a whole window from the counters ``at``."""
+def decide_windows(policy: Policy, at: At, requests: Requests) -> tuple[Flags, Ints]:
+    """Answers to each row of ``requests``, a whole window from ``at``, and counters at its end."""
     if not can_compile():
         rows = (Requests(*row) for row in zip(*requests, strict=True))
-        return np.array([one_by_one(policy, 0, at, row)[0] for row in rows])
+        accepted, ends = zip(*(one_by_one(policy, 0, at, row) for row in rows), strict=True)
+        return np.array(accepted), np.array(ends)
     from fairshield.runtime import compiled
 
-    return compiled.decide_batches(policy, 0, at, requests)[0]
+    return compiled.decide_batches(policy, 0, at, requests)
 
 
 def one_by_one(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Flags, At]:
-    """:func:`decide_batch` by the rule itself."""
+    """:func:`decide_batch` by the rule for single requests, without the compiler."""
     accepted = np.empty(len(requests.groups), np.bool_)
     columns = (requests.groups, requests.proposed, requests.costs, requests.relevant)
     people = zip(*(column.tolist() for column in columns), strict=True)

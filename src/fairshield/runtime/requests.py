@@ -1,4 +1,4 @@
-"""A user's columns of requests, checked and as numbers."""
+"""Requests: a user's columns of requests, checked and turned into arrays of numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import unknown_group
-from fairshield.errors import InvalidValueError
-from fairshield.groups import Coded, group_column, places_among
+from fairshield.base.counts import unknown_group
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.groups import Coded, group_column, places_among
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.policy import Policy
 
@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 class Requests(NamedTuple):
-    """Requests as numbers: that of the group, cost level (one past the last: above all levels)."""
+    """Requests as arrays: the group's number, the cost level (one past the last if above all)."""
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
@@ -27,11 +27,11 @@ class Requests(NamedTuple):
     relevant: NDArray[np.bool_]
 
     def part(self, here: slice) -> Requests:
-        """Some of the requests."""
+        """The requests of a slice."""
         return self._each(lambda column: column[here])
 
     def in_rows(self, here: slice, length: int) -> Requests:
-        """Some of the requests, so many to a row."""
+        """The requests of a slice, with so many in each row."""
         return self._each(lambda column: column[here].reshape(-1, length))
 
     def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Requests:
@@ -57,7 +57,7 @@ def encode_requests(
     costs: ArrayLike | float,
     outcomes: ArrayLike | None,
 ) -> Requests:
-    """Checked requests; every fault is found before anything is decided."""
+    """Check requests and encode them, so that every error comes before the first decision."""
     group = _group_numbers(policy, group_column(groups))
     n = len(group)
     said, price = flags(proposed, "proposed", n), costs_of(costs, n)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.counts import At, Counts, Group, after, is_whole, unknown_group
-from fairshield.errors import (
+from fairshield.base.counts import At, Counts, Group, after, is_whole, unknown_group
+from fairshield.base.errors import (
     InvalidValueError,
     OutcomePendingError,
     UnexpectedOutcomeError,
@@ -18,27 +18,33 @@ from fairshield.errors import (
     argument,
     check_kind,
 )
+from fairshield.base.words import summary
 from fairshield.policy import Policy
 from fairshield.records import Flag, as_flag
 from fairshield.runtime.batches import decide_batch
 from fairshield.runtime.requests import Requests, encode_requests
-from fairshield.runtime.step import LOST, Decision, Why, check_request, verdict
+from fairshield.runtime.step import LOST, Decision, Why, check_request, reason_of, verdict
 from fairshield.spec import Verdict
-from fairshield.words import summary
 
 
 class Batch(NamedTuple):
-    """Answers to many requests, as arrays."""
+    """Answers to many requests, as arrays.
+
+    ``window`` counts the windows of a run from 0, ``position`` the decisions of a window; somebody
+    of an unseen group whose proposal was followed has the position of the next who is counted.
+    """
 
     accepted: NDArray[np.bool_]
     overruled: NDArray[np.bool_]
     paid: NDArray[np.float64]
+    window: NDArray[np.int64]
+    position: NDArray[np.int64]
     reasons: tuple[str | None, ...] | None = None
-    """Why, of each that was overruled, if it was asked for."""
+    """Why, of each that was overruled or is of an unseen group, if it was asked for."""
 
 
 class Shield:
-    """A policy in use: counts as it decides, so that forgetting cannot void the guarantee.
+    """Shield decides one window by a policy and counts every decision that it makes.
 
     Parameters
     ----------
@@ -49,6 +55,8 @@ class Shield:
         have been made.  ``decided`` follows from the counters unless outcomes matter.
     pending
         Resume while the outcome of this decision, the last one made, is awaited.
+    window
+        The number of the window in a run, which its decisions bear.
 
     Examples
     --------
@@ -59,7 +67,7 @@ class Shield:
     [True, True, True, True]
     """
 
-    __slots__ = ("_at", "_horizon", "_index", "_pending", "_t", "policy")
+    __slots__ = ("_at", "_horizon", "_index", "_pending", "_t", "_window", "policy")
 
     def __init__(
         self,
@@ -68,14 +76,15 @@ class Shield:
         counts: Counts | None = None,
         decided: int | None = None,
         pending: Decision | None = None,
+        window: int = 0,
     ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidValueError(
                 f"a shield needs a policy for one window, got {type(policy).__name__}: make one "
-                "with synthesize, or use PeriodicShield for a periodic policy"
+                "with synthesize, load it with load_policy, or use Run for a periodic policy"
             )
         self.policy = policy
-        self._horizon = policy.horizon
+        self._horizon, self._window = policy.horizon, window
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._t, self._at = 0, (0, 0) * len(policy.groups)
         if counts is not None or decided is not None:
@@ -118,16 +127,21 @@ class Shield:
         return self._t
 
     @property
+    def position(self) -> int:
+        """Decisions made in the window; a shield has one window, so it equals :attr:`decided`."""
+        return self._t
+
+    @property
     def remaining(self) -> int:
         """Decisions left in the window."""
         return self.policy.horizon - self._t
 
     @property
     def planned(self) -> int:
-        """How many decisions can be made at once.
+        """How many decisions can be made before a plan has to be computed.
 
-        The one after them works out the end of a long window first, which takes milliseconds;
-        so does :attr:`guaranteed`, for whoever wants it done beforehand.
+        The decision after them first computes the end of a long window, which takes milliseconds.
+        Reading :attr:`guaranteed` computes it beforehand.
         """
         return self.policy.planned(self._t, self._at)
 
@@ -150,10 +164,10 @@ class Shield:
         return self.policy.prop.holds(self.counts)
 
     def verdict(self) -> Verdict:
-        """What to say of the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
+        """The verdict on the counters now: ``"fair"``, ``"unfair"``, or ``"exempt"``.
 
-        Exempt are counters of which the property asks nothing, as of too few people: they hold,
-        and that shows nothing.
+        Counters are exempt if the property does not bind them, for example because of too few
+        people: then it holds for any decisions.
         """
         return self.policy.prop.verdict(self.counts)
 
@@ -180,7 +194,9 @@ class Shield:
         if proposed is not True and proposed is not False:
             proposed = as_flag(proposed)
         accepted, why = verdict(self.policy, t, at, g, proposed, cost)
-        decision = Decision(t, group, proposed, cost, accepted, why, at, why is not LOST)
+        decision = Decision(
+            t, group, proposed, cost, accepted, why, at, why is not LOST, self._window
+        )
         self._count(decision, g)
         return decision
 
@@ -228,8 +244,10 @@ class Shield:
         accepted, at = decide_batch(self.policy, self._t, self._at, requests)
         overruled = accepted != requests.proposed
         why = self._reasons(requests, accepted, overruled) if reasons else None
+        position = np.arange(self._t, self._t + len(accepted))
         self._at, self._t = at, self._t + len(accepted)
-        return Batch(accepted, overruled, np.where(overruled, requests.costs, 0.0), why)
+        paid = np.where(overruled, requests.costs, 0.0)
+        return Batch(accepted, overruled, paid, np.zeros_like(position), position, why)
 
     def _reasons(
         self, requests: Requests, accepted: NDArray[np.bool_], overruled: NDArray[np.bool_]
@@ -242,7 +260,10 @@ class Shield:
             at = tuple(before[i].tolist())
             _, reason = verdict(self.policy, self._t + i, at, g, proposed, float(cost[i]))
             group = self.policy.groups[g]
-            why[i] = Decision(i, group, proposed, float(cost[i]), not proposed, reason, at).reason
+            why[i] = reason_of(
+                reason, group, proposed=proposed, accepted=not proposed, cost=float(cost[i]),
+                guaranteed=reason is not LOST,
+            )  # fmt: skip
         return tuple(why)
 
     # A human in the loop --------------------------------------------------------------------
@@ -251,7 +272,9 @@ class Shield:
         """What the shield would decide; nothing is counted until :meth:`record`."""
         cost, said = self._checked(group, cost), as_flag(proposed)
         accepted, why = verdict(self.policy, self._t, self._at, self._index[group], said, cost)
-        return Decision(self._t, group, said, cost, accepted, why, self._at, why is not LOST)
+        return Decision(
+            self._t, group, said, cost, accepted, why, self._at, why is not LOST, self._window
+        )
 
     def record(self, advice: Decision, *, final: Flag) -> Decision:
         """Count a person's decision on the request that ``advice`` was for.
@@ -280,7 +303,7 @@ class Shield:
 
     def _count(self, decision: Decision, g: int) -> None:
         self._t += 1
-        if self.policy.reader.labelled:
+        if self.policy.decisions.labelled:
             self._pending = decision
         else:
             self._at = after(self._at, g, decision.accepted)

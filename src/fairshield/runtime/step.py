@@ -1,6 +1,6 @@
-"""The decision rule: one request, one answer, nothing remembered.
+"""The decision rule as pure functions: one request, one decision, no state.
 
-Everything that decides comes down to :func:`verdict`, or to its compiled twin in
+All decisions are made by :func:`verdict`, or by the same rule compiled in
 :mod:`fairshield.runtime.compiled`.
 """
 
@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from fairshield.counts import At, Counts, Group, place_among, unknown_group
-from fairshield.errors import InvalidValueError, WindowOverError, check_kind
+from fairshield.base.counts import At, Counts, Group, place_among, unknown_group
+from fairshield.base.errors import InvalidValueError, WindowOverError, check_kind
+from fairshield.base.renamed import Renamed
 from fairshield.policy import Policy
+from fairshield.policy.decisions import Decisions
 from fairshield.records import as_cost, as_flag
 
 
 class Why(Enum):
-    """What made the shield decide as it did."""
+    """The reason why the shield decided as it did."""
 
     CHEAPEST = "cheapest"
     """Both decisions can be guaranteed fair; this one is expected to cost least."""
@@ -36,7 +38,7 @@ class Why(Enum):
     """The person's group was not declared: the proposal stands, and nobody is counted."""
 
 
-# Looking up a member of an enumeration takes longer than looking up a row.
+# Names of their own, because access to a member of an enumeration is slower than a look-up.
 _CHEAPEST, _FORCED, LOST = Why.CHEAPEST, Why.FORCED, Why.LOST
 
 
@@ -46,7 +48,7 @@ class Decision(NamedTuple):
     ``position`` counts from 0 in the window; ``cost`` is the price of overruling this proposal,
     ``paid`` what was paid; ``guaranteed`` says whether the property is still certain to hold at
     the horizon; ``seen_before`` are the counters ``(n_a, k_a, n_b, k_b, …)`` since the start of the
-    window on which the decision rests.  ``period`` counts the periods of a run from 0.
+    window on which the decision rests.  ``window`` counts the windows or periods of a run from 0.
     """
 
     position: int
@@ -57,7 +59,7 @@ class Decision(NamedTuple):
     why: Why
     seen_before: At
     guaranteed: bool = True
-    period: int = 0
+    window: int = 0
 
     @property
     def overruled(self) -> bool:
@@ -71,27 +73,41 @@ class Decision(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why, in one sentence."""
-        verb = "overruled" if self.overruled else "kept"
-        other = "rejecting" if self.accepted else "accepting"
-        if self.why is Why.FORCED:
-            return f"{verb}: {other} could no longer be guaranteed fair"
-        if self.why is Why.LOST:
-            lost = f"{verb}: fairness can no longer be guaranteed from these counters"
-            return f"{lost}, and {other} is riskier or dearer" if self.overruled else lost
-        if self.why is Why.UNSEEN:
-            return f"kept: the policy was not made for group {self.group!r}, who is not counted"
-        if self.why is Why.HUMAN:
-            fate = "still guaranteed" if self.guaranteed else "no longer guaranteed"
-            return f"{verb} by a person, against advice: fairness is {fate}"
-        if self.overruled:
-            return f"overruled: at a cost of {self.cost:g}, {other} would be expected to cost more"
-        return "kept: overruling is not expected to pay for itself"
+        """Why the decision was made, in one sentence."""
+        return reason_of(
+            self.why, self.group, proposed=self.proposed, accepted=self.accepted, cost=self.cost,
+            guaranteed=self.guaranteed,
+        )  # fmt: skip
+
+
+Decision.period = Renamed("window")  # type: ignore[attr-defined]
+
+
+def reason_of(
+    why: Why, group: Group, *, proposed: bool, accepted: bool, cost: float, guaranteed: bool
+) -> str:
+    """Why a decision was made, in one sentence."""
+    overruled = accepted != proposed
+    verb = "overruled" if overruled else "kept"
+    other = "rejecting" if accepted else "accepting"
+    if why is Why.FORCED:
+        return f"{verb}: {other} could no longer be guaranteed fair"
+    if why is Why.LOST:
+        lost = f"{verb}: fairness can no longer be guaranteed from these counters"
+        return f"{lost}, and {other} is riskier or dearer" if overruled else lost
+    if why is Why.UNSEEN:
+        return f"kept: the policy was not made for group {group!r}, who is not counted"
+    if why is Why.HUMAN:
+        fate = "still guaranteed" if guaranteed else "no longer guaranteed"
+        return f"{verb} by a person, against advice: fairness is {fate}"
+    if overruled:
+        return f"overruled: at a cost of {cost:g}, {other} would be expected to cost more"
+    return "kept: overruling is not expected to pay for itself"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a window stands: decisions made, and the counters they led to."""
+    """State of a window: how many decisions were made, and the counters they led to."""
 
     decided: int
     counts: Counts
@@ -106,9 +122,9 @@ def verdict(
     policy: Policy, t: int, at: At, group: int, proposed: bool, cost: float
 ) -> tuple[bool, Why]:
     """Whether to accept, and why, after ``t`` decisions with counters ``at`` since the start."""
-    reader = policy.reader
-    can_reject, can_accept, code = reader.look_up(t, at, group)
-    if code and (code > 0) == proposed and _rank(policy, t, group, proposed, cost) < abs(code):
+    decisions = policy.decisions
+    can_reject, can_accept, code = decisions.answer(t, at, group)
+    if code and (code > 0) == proposed and _rank(decisions, t, group, proposed, cost) < abs(code):
         accepted = not proposed
     else:
         accepted = proposed
@@ -117,14 +133,14 @@ def verdict(
     else:
         why = _FORCED if accepted is can_accept else LOST
     # A person who turns out irrelevant leaves the counters as they are.
-    if reader.labelled and not reader.stays(t, at):
+    if decisions.labelled and not decisions.stays(t, at):
         why = LOST
     return accepted, why
 
 
-def _rank(policy: Policy, t: int, group: int, proposed: bool, cost: float) -> int:
-    """How many cost levels are cheaper to overrule than this cost; above all levels, all."""
-    edges, ranks = policy.cost_tables
+def _rank(decisions: Decisions, t: int, group: int, proposed: bool, cost: float) -> int:
+    """How many cost levels are cheaper to overrule than this cost; all if it exceeds all."""
+    edges, ranks = decisions.cost_tables
     level = bisect_left(edges, cost)
     if level == len(edges):
         return level

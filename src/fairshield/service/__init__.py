@@ -1,5 +1,5 @@
-"""The shield as it is deployed: an HTTP service with a durable log and a dashboard.
+"""The HTTP service: shields with a durable log and a dashboard.
 
-Every answered decision is an entry of its stream's log, on disk before it is answered; whatever
-else is known of a stream is a replay of that log.
+Every answered decision is an entry of its stream's log, which is on disk before the answer is
+sent.  Everything else that is known of a stream follows from replaying that log.
 """

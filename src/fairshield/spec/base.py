@@ -1,11 +1,15 @@
-"""What every property has: integer decisions, minimum support, a name in files."""
+"""Property, the base class: integer decisions, minimum support, a name in files.
+
+A property's words and charts are in :mod:`fairshield.spec.described`, the theorems about it in
+:mod:`fairshield.spec.provable`.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -15,9 +19,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group, GroupCount, is_whole
-from fairshield.errors import FairshieldError, InvalidValueError, called, check_kind, shown
+from fairshield.base.counts import Counts, Group, GroupCount, is_whole
+from fairshield.base.errors import FairshieldError, InvalidValueError, called, check_kind, shown
+from fairshield.base.renamed import Renamed
+from fairshield.spec.described import Described
 from fairshield.spec.finding import Finding, Measured, Verdict, order_of, why_exempt
+from fairshield.spec.intervals import Interval
+from fairshield.spec.provable import Provable
+from fairshield.spec.registry import register
 
 Undefined = Literal["bias-0", "rate-0"]
 Count = GroupCount[Any]
@@ -25,7 +34,7 @@ Count = GroupCount[Any]
 
 
 class _Judged(NamedTuple):
-    """A pair of groups, and what is said of it; the bias is that of whatever support."""
+    """A pair of groups, its verdict, and its bias computed as if there were no ``min_support``."""
 
     pair: tuple[Group, Group]
     a: Count
@@ -38,7 +47,7 @@ class _Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Property(ABC):
+class Property(Described, Provable):
     """A predicate of the groups' counters: it holds if it holds for every pair of groups.
 
     With two groups there is one pair; with more, :meth:`bias_of` is the largest bias of any pair.
@@ -58,24 +67,20 @@ class Property(ABC):
     kind: ClassVar[str] = ""
     relevant_outcome: ClassVar[bool | None] = None
     """Only people with this outcome are counted; ``None`` counts everybody at once."""
-    difference_of_rates: ClassVar[bool] = False
-    _registry: ClassVar[dict[str, type[Property]]] = {}
+    offered: ClassVar[bool] = True
+    """Whether specifications and the command line offer it by its ``kind``."""
 
     _: KW_ONLY
     min_support: int = 0
     undefined: Undefined = "bias-0"
 
+    difference_of_rates = Renamed("difference is not None", lambda it: it.difference is not None)
+
     def __init_subclass__(cls, kind: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if kind:
-            taken = Property._registry.get(kind, cls)
-            # A class of the same name may be defined anew, as when a notebook cell is run again.
-            if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise InvalidValueError(
-                    f"the kind {kind!r} is taken by {taken.__qualname__}: choose another"
-                )
+            register(cls, kind)
             cls.kind = kind
-            Property._registry[kind] = cls
 
     def __post_init__(self) -> None:
         if not is_whole(self.min_support) or self.min_support < 0:
@@ -95,8 +100,8 @@ class Property(ABC):
     def fair(self, a: Count, b: Count) -> Any:
         """Whether the bound holds, for integers or elementwise for integer arrays.
 
-        Also asked about groups nobody was seen of, and below ``min_support``, where the answer
-        does not count.  Use integer arithmetic, no division.
+        It is also called for groups of which nobody was seen, and below ``min_support``, where the
+        answer does not count.  Use integer arithmetic, no division.
         """
 
     def bias(self, a: Count, b: Count) -> Any:
@@ -107,52 +112,50 @@ class Property(ABC):
         return 1.0 - self.holds_array(a, b)
 
     def can_fail(self, n_a: Any, n_b: Any) -> Any:
-        """Whether some decisions about so many people are not :meth:`fair`, whatever the support.
+        """Whether some decisions on so many people are not :meth:`fair`, ``min_support`` ignored.
 
-        For integers or arrays that broadcast.  This one asks about all decisions if none of the
-        four extreme ones fails; a subclass that knows a formula overrides it.
+        For integers or arrays that broadcast.  This default tries all numbers of acceptances if
+        none of the four extreme ones fails; a subclass that knows a formula overrides it.
         """
         return np.frompyfunc(self._some_fail, 2, 1)(n_a, n_b)
 
     def measured(self, a: Count, b: Count) -> Measured:
-        """What is measured of a pair and what is asked of it, in words, whatever the support.
+        """What is measured of a pair and what is asked of it, in words, ``min_support`` ignored.
 
-        The larger the :meth:`bias`, the further it is from what is asked.
+        The larger the :meth:`bias`, the further is the measured value from what is asked.
         """
         bias = float(self._whatever_support().bias(a, b))
         return Measured("bias", bias, f"at most {self.limit:.6g}", self.limit)
 
     @property
     def only_two(self) -> str | None:
-        """Why it cannot be asked of more than two groups; ``None``: it binds every pair."""
+        """Why the property cannot bind more than two groups; ``None`` if it binds every pair."""
         return None
 
-    @property
-    def limit(self) -> float:
-        """The largest :meth:`bias` that is fair."""
-        return 0.0
+    def bias_within(self, a: Interval, b: Interval, share: Interval) -> tuple[float, float] | None:
+        """The least and the largest bias of rates within these intervals; ``None`` if not known.
 
-    @property
-    def coefficient(self) -> int:
-        """The largest constant that :meth:`fair` multiplies with a product of two counters."""
-        return 1 << 20
+        ``share`` is the share of the first group among the people of both who were accepted.
+        """
+        return None
 
-    # What everybody asks --------------------------------------------------------------------
+    # What other modules call ----------------------------------------------------------------
 
     def holds(self, counts: Counts) -> bool:
         """Whether the counters satisfy the property, decided in integers of any size."""
         return all(self._asked(a, b) for a, b in self._pairs_of(counts))
 
     def binds(self, counts: Counts) -> bool:
-        """Whether it asks anything: some decisions about the people seen would have been unfair.
+        """Whether some decisions about the people seen would have been unfair.
 
-        It does not where every pair lacks support, has a group without people, or cannot differ by
-        more than the bound allows.  Counters that it does not bind hold, and are exempt.
+        None would, and the property binds nothing, where every pair lacks support, has a group
+        without people, or cannot differ by more than the bound allows.  Then :meth:`holds` is true
+        and the verdict is ``"exempt"``.
         """
         return any(bool(self._pair_binds(a, b)) for a, b in self._pairs_of(counts))
 
     def verdict(self, counts: Counts) -> Verdict:
-        """What to say of these counters: ``"fair"``, ``"unfair"``, or ``"exempt"``.
+        """The verdict on these counters: ``"fair"``, ``"unfair"``, or ``"exempt"``.
 
         >>> from fairshield import Counts, DemographicParity
         >>> prop = DemographicParity("0.1", min_support=30)
@@ -175,8 +178,8 @@ class Property(ABC):
     def finding(self, counts: Counts) -> Finding:
         """The pair that decides the :meth:`verdict`, and what was measured of it.
 
-        The pair of the largest bias among those that fail; if none does, among those that bind;
-        if none does, of all.
+        It is the pair of the largest bias among those that fail.  If none fails, it is chosen among
+        those that bind; if none binds, among all.
 
         >>> from fairshield import Counts, DisparateImpact
         >>> print(DisparateImpact("0.8").finding(Counts({"a": (90, 61), "b": (90, 17)})))
@@ -185,7 +188,10 @@ class Property(ABC):
         return self._finding(min(self._judged(counts), key=_Judged.order))
 
     def findings(self, counts: Counts) -> list[Finding]:
-        """:meth:`finding` of every pair: those that fail, those that bind, others; widest first."""
+        """:meth:`finding` of every pair: first those that fail, then those that bind, then others.
+
+        Within each of the three the largest bias comes first.
+        """
         return list(map(self._finding, sorted(self._judged(counts), key=_Judged.order)))
 
     def fair_interval(
@@ -194,8 +200,8 @@ class Property(ABC):
         """Fair acceptances ``lo <= k < hi`` in one group, given those in the other.
 
         ``along`` says for which group (0: a, 1: b) the interval is asked, ``accepted`` how many
-        were accepted in the other; all are numbers or arrays.  ``None``: not known.  Only a
-        shortcut: it must agree with :meth:`holds`, and everything works without it.
+        were accepted in the other; all are numbers or arrays.  ``None`` means that no formula is
+        known.  The interval only saves time: it must agree with :meth:`holds`.
         """
         return None
 
@@ -204,14 +210,15 @@ class Property(ABC):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None:
         """:meth:`fair_interval` where the fair acceptances may have gaps, for arrays.
 
-        Any number of runs ``lo <= k < hi``: the place of each in the arrays, ``lo`` and ``hi``.
+        Returns any number of runs ``lo <= k < hi`` as three arrays: the index of each run's row in
+        the arguments, ``lo`` and ``hi``.
         """
         return None
 
     def holds_array(self, *groups: Count) -> NDArray[np.bool_]:
         """:meth:`holds` for arrays of counters that broadcast against each other, never wrapping.
 
-        64-bit integers where every product fits, Python integers where it might not.
+        It computes in 64-bit integers where every product fits, else in Python integers.
         """
         first, *others = (self._pair_holds(a, b) for a, b in self._pairs(groups))
         for fair in others:
@@ -235,11 +242,22 @@ class Property(ABC):
         return self._whatever_support().bias_array(*groups)
 
     def check_groups(self, n_groups: int) -> None:
-        """Refuse a number of groups that the property cannot be asked of."""
+        """Raise if the property cannot bind this number of groups."""
         if n_groups < 2:
             raise InvalidValueError(f"{self} compares groups, got {n_groups}: declare at least two")
         if n_groups > 2 and self.only_two is not None:
             raise InvalidValueError(f"{self} compares two groups, got {n_groups}: {self.only_two}")
+
+    def binds_quickly(self, a: Count, b: Count) -> NDArray[np.bool_]:
+        """:meth:`binds_array` of a pair; where that takes too long, only whether it has support.
+
+        It takes long where a subclass has no formula for :meth:`can_fail`, which then tries all
+        numbers of acceptances.
+        """
+        if type(self).can_fail is not Property.can_fail:
+            return self.binds_array(a, b)
+        least = max(self.min_support, 1)
+        return np.asarray((a.seen >= least) & (b.seen >= least))
 
     def _pair_binds(self, a: Count, b: Count) -> Any:
         supported = (a.seen >= self.min_support) & (b.seen >= self.min_support)
@@ -250,7 +268,7 @@ class Property(ABC):
         return np.asarray(self._pair_binds(a, b), bool)
 
     def _judged(self, counts: Counts) -> Iterator[_Judged]:
-        """Every pair and what is said of it, which costs less than its finding."""
+        """Yield every pair with its verdict and bias, which cost less than its finding."""
         self.check_groups(len(counts))
         asked = self._whatever_support()
         for (first, a), (second, b) in combinations(counts.items(), 2):
@@ -290,11 +308,12 @@ class Property(ABC):
         )
 
     def _whatever_support(self) -> Property:
-        """The same property, binding from the first person on."""
-        return self if not self.min_support else self._from_the_first
+        """The same property with ``min_support`` 0, so that it binds groups of any size."""
+        return self if not self.min_support else self._without_support
 
     @cached_property
-    def _from_the_first(self) -> Property:
+    def _without_support(self) -> Property:
+        """A copy of this property with ``min_support`` 0, made once."""
         same = copy.copy(self)
         object.__setattr__(same, "min_support", 0)
         return same
@@ -309,7 +328,7 @@ class Property(ABC):
         except (TypeError, ValueError, ArithmeticError):
             fair = None
         if fair is None or fair.dtype != np.bool_:
-            # A user's property may branch on its counters, or fail for some: ask it about each.
+            # A user's property may branch on its counters or raise for some: call it for each.
             each = np.frompyfunc(
                 lambda *n: self._asked(GroupCount(*n[:2]), GroupCount(*n[2:])), 4, 1
             )
@@ -317,7 +336,7 @@ class Property(ABC):
         return np.broadcast_to(fair, shape)
 
     def _asked(self, a: Count, b: Count) -> bool:
-        """Whether one state is fair, as a truth value or an error that names the state."""
+        """Whether one state is fair; an error names the state where ``fair`` gives no bool."""
         try:
             fair = self._decide(a, b)
         except FairshieldError:
@@ -339,7 +358,7 @@ class Property(ABC):
     def _exact_arrays(self, *counters: Any) -> list[NDArray[Any]]:
         arrays = [np.asarray(x) for x in counters]
         largest = max(int(x.max(initial=1)) for x in arrays)
-        # Two products of a coefficient and two counters are added at most.
+        # At most two products of a coefficient and two counters are added.
         fits = 2 * self.coefficient * largest * largest < 2**62
         return [x.astype(np.int64 if fits else object, copy=False) for x in arrays]
 
@@ -351,7 +370,7 @@ class Property(ABC):
 
     def _defined(self, a: Count, b: Count) -> tuple[Count, Count]:
         if self.undefined == "rate-0":
-            # Nobody accepted of one person seen: rate 0, whatever the definition of the rate.
+            # With one person seen and nobody accepted, every definition of the rate gives 0.
             return (
                 GroupCount(a.seen + (a.seen == 0), a.accepted),
                 GroupCount(b.seen + (b.seen == 0), b.accepted),
@@ -372,7 +391,7 @@ class Property(ABC):
         self.check_groups(len(groups))
         return combinations(groups, 2)
 
-    # Words and files ------------------------------------------------------------------------
+    # Files ----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The property as JSON-able data; :func:`property_from_dict` is the inverse."""
@@ -380,34 +399,7 @@ class Property(ABC):
         plain = {k: str(v) if isinstance(v, Fraction) else v for k, v in data.items()}
         return {"kind": self.kind, **plain}
 
-    def words(self) -> str:
-        """The bound in words, without the conditions under which it binds."""
-        return self.kind.replace("-", " ") or type(self).__name__
-
-    def __str__(self) -> str:
-        support = f" for groups of at least {self.min_support}" if self.min_support else ""
-        unseen = " (an unseen group has rate 0)" if self.undefined == "rate-0" else ""
-        return self.words() + support + unseen
-
 
 def both(prop: Property, more: Property | None) -> tuple[Property, ...]:
-    """What must hold where ``prop`` must and, if anything, ``more`` as well."""
+    """The properties that must all hold: ``prop``, and ``more`` if it is another one."""
     return (prop,) if more is None or more == prop else (prop, more)
-
-
-def property_from_dict(data: Mapping[str, Any]) -> Property:
-    """The property that :meth:`Property.to_dict` described."""
-    arguments = dict(data)
-    kind = arguments.pop("kind", None)
-    try:
-        cls = Property._registry[str(kind)]
-    except KeyError:
-        known = ", ".join(sorted(Property._registry))
-        raise InvalidValueError(
-            f"unknown property {kind!r}: known are {known}; a property of your own must be "
-            f"imported before a policy for it is loaded, with {called('import')}"
-        ) from None
-    try:
-        return cls(**arguments)
-    except TypeError as error:
-        raise InvalidValueError(f"property {kind!r}: {error}") from None

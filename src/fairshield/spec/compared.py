@@ -1,4 +1,4 @@
-"""Of several groups: how each fared beside the others, and which of them were compared at all."""
+"""Rates of several groups beside each other, and which pairs of them a property compared."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from fairshield.counts import Counts, Group, GroupCount
+from fairshield.base.counts import Counts, Group, GroupCount
+from fairshield.base.renamed import Renamed
 from fairshield.spec.base import Property
-from fairshield.spec.properties import DisparateImpact
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRate:
     """How many people of a group counted and were accepted; ``None`` where there is no number.
 
-    ``ratio`` is ``rate`` over the highest rate, both of groups that have support; it is told where
-    the property bounds such ratios.
+    ``ratio`` is ``rate`` over the highest rate, both of groups that have support; it is ``None``
+    unless the property bounds such ratios.
     """
 
     group: Group
-    people: int
+    seen: int
     accepted: int
     rate: float | None
     ratio: float | None
 
+    people = Renamed("seen")
+
 
 def rates_of(prop: Property, counts: Counts) -> tuple[GroupRate, ...]:
-    """Every group, those of the highest rates first, those of nobody last.
+    """The rate of every group: the highest first, groups without people last.
 
     >>> from fairshield import Counts, DisparateImpact
     >>> counts = Counts({"a": (90, 18), "b": (90, 45), "c": (2, 2)})
@@ -40,7 +42,7 @@ def rates_of(prop: Property, counts: Counts) -> tuple[GroupRate, ...]:
     rates = {g: count.accepted / count.seen for g, count in counts.items() if count.seen}
     supported = [g for g in rates if counts[g].seen >= prop.min_support]
     highest = max((rates[g] for g in supported), default=0.0)
-    told = isinstance(prop, DisparateImpact) and highest > 0
+    told = prop.shows_ratios and highest > 0
     found = [
         GroupRate(
             group, count.seen, count.accepted, rates.get(group),
@@ -55,8 +57,8 @@ def rates_of(prop: Property, counts: Counts) -> tuple[GroupRate, ...]:
 class Reach:
     """How many ``pairs`` of groups a property bound at some of several ``ends``.
 
-    ``alone`` are the groups that were in none of them; ``support`` is what every one of these
-    lacked at all ends, 0 if something else kept them from being compared.
+    ``alone`` are the groups that were in none of these pairs.  ``support`` is the ``min_support``
+    that all groups in ``alone`` lacked at all ends; 0 if they were not compared for another reason.
     """
 
     ends: int
@@ -68,11 +70,11 @@ class Reach:
 
     @property
     def partial(self) -> bool:
-        """Whether it bound some pairs, and not all."""
+        """Whether the property bound some pairs, and not all."""
         return 0 < self.bound < self.pairs
 
     def told(self, noun: str) -> str:
-        """In words; each end is that of a ``noun``."""
+        """The reach in words; each end is that of a ``noun``, such as ``"window"``."""
         bound = "was bound" if self.bound == 1 else "were bound"
         text = f"{self.bound:,} of {self.pairs:,} pairs of groups {bound}"
         if not self.alone:

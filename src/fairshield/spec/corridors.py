@@ -35,7 +35,7 @@ class Corridor(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A corridor for one group, what it leaves the other, and where that has its last gap."""
+    """A corridor for one group, the one it leaves the other group, and the last gap of that."""
 
     own: Corridor
     other: Corridor
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A corridor left to the other group, and where it has its last gap."""
+    """A corridor left to the other group, and its :func:`last_gap`."""
 
     corridor: Corridor
     gap: float
@@ -51,16 +51,16 @@ class Left(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def ways_from(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[Way, ...]:
-    """Every way on for a group whose people count from ``first`` on."""
+    """Every way for a group to stay in a corridor, if its rate binds from ``first`` people on."""
     if not bound:
-        # Both rates must stay the same, which only 0 and 1 do.
+        # With bound 0 both rates must never change, which is possible for the rates 0 and 1 only.
         still = ((Fraction(0), accepted == 0), (Fraction(1), accepted == seen))
         return ways_of([Corridor(rate, rate) for rate, stays in still if stays], bound)
     return ways_of(narrowest(seen, accepted, first), bound)
 
 
 def ways_of(corridors: Iterable[Corridor], bound: Fraction) -> tuple[Way, ...]:
-    """Corridors that are not too wide to leave the other group any, and what they leave."""
+    """The ways of those corridors that are narrow enough to leave the other group one."""
     ways = []
     for own in corridors:
         if own.upper - own.lower <= 2 * bound:
@@ -71,8 +71,8 @@ def ways_of(corridors: Iterable[Corridor], bound: Fraction) -> tuple[Way, ...]:
 
 @lru_cache(_REMEMBERED)
 def left_by_few(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[Left, ...]:
-    """What a group leaves the other while it has too few people to count."""
-    # It can still get into many corridors, so those that leave overlapping ones were put together.
+    """The corridors that a group of fewer than ``first`` people leaves the other group."""
+    # It can still reach many steps of the staircase: `_blocks` has merged those that overlap.
     begin, end = _reachable(seen, accepted, first)
     found = list(merged(ways_of([_entry(accepted, first, begin)], bound), first))
     for low, high, left in _blocks(first, bound):
@@ -84,9 +84,9 @@ def left_by_few(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[
 
 
 def merged(ways: Iterable[Way], least: int) -> tuple[Left, ...]:
-    """What the ways leave the other group, as few corridors as can be.
+    """The corridors that the ways leave the other group, with overlapping ones merged.
 
-    Only gaps from ``least`` people on matter.
+    Gaps below ``least`` people do not matter.
     """
     found: list[Left] = []
     for way in ways:
@@ -98,13 +98,13 @@ def merged(ways: Iterable[Way], least: int) -> tuple[Left, ...]:
 
 
 def _overlap(before: Left, after: Left) -> bool:
-    """Whether two corridors without gaps are one."""
+    """Whether two corridors have no gaps and overlap."""
     return before.gap == after.gap == 0 and after.corridor.lower <= before.corridor.upper
 
 
 @lru_cache(16)
 def _blocks(first: int, bound: Fraction) -> list[tuple[int, int, dict[int, Left]]]:
-    """Steps of the staircase whose corridors for the other group overlap: from, to, and each."""
+    """Runs of steps whose corridors for the other group overlap: first, last, corridor by step."""
     blocks: list[tuple[int, int, dict[int, Left]]] = []
     for i, own in enumerate(_staircase(first)):
         for way in ways_of([own], bound):
@@ -120,7 +120,7 @@ def _blocks(first: int, bound: Fraction) -> list[tuple[int, int, dict[int, Left]
 
 @lru_cache(16)
 def _staircase(first: int) -> tuple[Corridor, ...]:
-    """The narrowest corridors of all, from [0, 0] to [1, 1]."""
+    """The staircase of the module's docstring: all narrowest corridors, from [0, 0] to [1, 1]."""
     steps = [Corridor(Fraction(0), Fraction(0))]
     while steps[-1].lower < 1:
         upper = _next_upper(steps[-1].lower, first)
@@ -129,11 +129,11 @@ def _staircase(first: int) -> tuple[Corridor, ...]:
 
 
 def narrowest(seen: int, accepted: int, first: int) -> list[Corridor]:
-    """Every corridor for one group that no narrower one could replace."""
+    """Every corridor that these counters can keep and that contains no narrower such corridor."""
     if seen < first:
         begin, end = _reachable(seen, accepted, first)
         return [_entry(accepted, first, begin), *_staircase(first)[begin + 1 : end + 1]]
-    # All its people count already: only the steps around its rate matter.
+    # The group's rate binds already: only corridors that contain it matter.
     rate = upper = Fraction(accepted, first)
     found = []
     while True:
@@ -144,7 +144,7 @@ def narrowest(seen: int, accepted: int, first: int) -> list[Corridor]:
 
 
 def _reachable(seen: int, accepted: int, first: int) -> tuple[int, int]:
-    """The steps that the group's counters can lead to: the first and the last."""
+    """The first and the last step of the staircase that the group's counters can lead to."""
     steps = _staircase(first)
     rate, reach = Fraction(accepted, first), Fraction(accepted + first - seen, first)
     begin = bisect_right(steps, rate, key=lambda step: step.upper) - 1
@@ -152,7 +152,7 @@ def _reachable(seen: int, accepted: int, first: int) -> tuple[int, int]:
 
 
 def _entry(accepted: int, first: int, begin: int) -> Corridor:
-    """The first step, as wide as the people accepted already make it."""
+    """The first reachable step, with an upper end that admits the people accepted already."""
     return Corridor(_staircase(first)[begin].lower, Fraction(accepted, first))
 
 
@@ -195,7 +195,8 @@ def last_gap(corridor: Corridor) -> float:
         return 0
     if lower == upper:
         return float("inf")
-    # An interval of length 1 always contains an integer.  The last gap is mostly near there.
+    # From n = 1 / (upper - lower) on, [lower n, upper n] has length 1 and contains an integer.
+    # The last gap is mostly just below that n, so the search goes downwards.
     most, n = int(1 / (upper - lower)), 0
     while most and not n:
         numbers = np.arange(max(most - MANY, 0) + 1, most + 1)

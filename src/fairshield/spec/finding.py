@@ -1,4 +1,4 @@
-"""What a property measured of two groups, in its own words."""
+"""Finding: what a property measured of two groups, and how verdicts are put together."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from fairshield.counts import Group, GroupCount
+from fairshield.base.counts import Group, GroupCount
 
 Verdict = Literal["fair", "unfair", "exempt"]
 """What is said of counters: that the property held, that it did not, or that it bound nothing."""
 UNTOLD = "fair or exempt, which an earlier version did not tell apart"
 """What is said of moments of which a state that it saved says only that they did not fail."""
-_VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
+VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
+"""All verdicts; of several moments the first of theirs is that of all."""
 
 
 def worst(verdicts: Collection[Verdict]) -> Verdict | None:
-    """The verdict of several moments: one that failed decides, else one that bound.
+    """The verdict of several moments together: unfair if one was, else fair if one was.
 
     >>> worst(["exempt", "fair"]), worst(["exempt"]), worst([])
     ('fair', 'exempt', None)
     """
-    return min(verdicts, key=_VERDICTS.index, default=None)
+    return min(verdicts, key=VERDICTS.index, default=None)
 
 
 def verdict_of(*, unfair: int, fair: int) -> Verdict:
-    """The verdict of so many moments that failed, and so many that bound and held.
+    """The verdict of several moments, given how many were unfair and how many fair.
 
     >>> verdict_of(unfair=1, fair=2), verdict_of(unfair=0, fair=2), verdict_of(unfair=0, fair=0)
     ('unfair', 'fair', 'exempt')
@@ -35,29 +36,29 @@ def verdict_of(*, unfair: int, fair: int) -> Verdict:
 
 
 def tally(verdicts: Collection[Verdict]) -> str:
-    """How many there are of each, in words.
+    """How many there are of each verdict, in words.
 
     >>> tally(["fair", "unfair", "fair"])
     '1 unfair, 2 fair'
     """
     found = list(verdicts)
-    return ", ".join(f"{found.count(kind):,} {kind}" for kind in _VERDICTS if kind in found)
+    return ", ".join(f"{found.count(kind):,} {kind}" for kind in VERDICTS if kind in found)
 
 
 def order_of(verdict: Verdict, bias: float) -> tuple[int, float]:
-    """What pairs of groups are sorted by: those that fail, those that bind, others; widest first.
+    """A sorting key of pairs: unfair ones, fair ones, exempt ones; in each the largest bias first.
 
     >>> min([("fair", 0.1), ("exempt", 0.4), ("fair", 0.2)], key=lambda pair: order_of(*pair))
     ('fair', 0.2)
     """
-    return _VERDICTS.index(verdict), -bias
+    return VERDICTS.index(verdict), -bias
 
 
 class Measured(NamedTuple):
-    """What a property reads off a pair's counters.
+    """Measured is the value of a property's measure for one pair of groups.
 
-    ``value`` is not a number where a group has nobody to measure, ``limit`` the value up to or
-    from which it is fair; ``turned`` says that the second group is named first.
+    ``value`` is not a number where a group has nobody to measure.  ``limit`` is the last value that
+    is fair.  ``turned`` says that the second group is named first.
     """
 
     measure: str
@@ -107,10 +108,7 @@ class Finding:
         return self.verdict != "exempt"
 
     def order(self) -> tuple[int, float]:
-        """What findings of a property are sorted by: what fails, what binds, others; widest first.
-
-        Those of several windows are comparable as well.
-        """
+        """The sorting key :func:`order_of`, by which findings of several windows compare, too."""
         return order_of(self.verdict, self.bias)
 
     @property
@@ -144,7 +142,7 @@ class Finding:
 
 
 def why_exempt(counts: Mapping[Group, GroupCount[int]], min_support: int, *, rate_0: bool) -> str:
-    """Why nothing binds these two groups; ``rate_0``: a group without people has a rate."""
+    """Why nothing binds these two groups; with ``rate_0`` a group without people has rate 0."""
     short = [(group, n.seen) for group, n in counts.items() if n.seen < min_support]
     if short:
         return f"{_people(short)}, below the support of {min_support:,}"

@@ -1,15 +1,18 @@
-"""Properties that are inequalities, linear in the acceptances."""
+"""LinearProperty: the base of properties that are inequalities, linear in the acceptances."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairshield.counts import GroupCount
+from fairshield.base.counts import GroupCount
 from fairshield.spec.base import Count, Property
+from fairshield.spec.provable import Pair
 
 Inequality = tuple[Any, Any, Any]
 """``(alpha, beta, gamma)`` for :math:`\\alpha k_a + \\beta k_b \\le \\gamma`."""
@@ -42,22 +45,41 @@ class LinearProperty(Property):
             fails = fails | (largest > gamma)
         return fails
 
+    def some_unfair(self, start: Pair, n_a: NDArray[Any], n_b: NDArray[Any]) -> bool:
+        # A linear function is largest at a corner of all possible decisions.
+        a, b = start
+        return not all(
+            self.holds_array(
+                GroupCount(a.seen + n_a, a.accepted + k_a),
+                GroupCount(b.seen + n_b, b.accepted + k_b),
+            ).all()
+            for k_a, k_b in product((0 * n_a, n_a), (0 * n_b, n_b))
+        )
+
+    def telling_splits(self, decided: int, a: int, b: int) -> list[int]:
+        # Where both groups have support and somebody in them, a difference or a ratio of rates
+        # and bounds on them bind or not whatever their sizes: all in one group, as even as can
+        # be, and as many as a group needs.
+        even, support = (decided + b - a) // 2, self.min_support
+        wanted = (0, 1, decided - 1, decided, even, support - a, decided + b - support)
+        return [min(max(n, 0), decided) for n in wanted]
+
     def fair_interval(self, n_a: Any, n_b: Any, *, accepted: Any, along: Any) -> tuple[Any, Any]:
         shape = np.broadcast_shapes(*map(np.shape, (n_a, n_b, accepted, along)))
-        # Without dimensions, an array of Python integers would decay into one of them.
+        # numpy returns an element, not an array, where an array of objects has no dimensions.
         n_a, n_b, known = map(np.atleast_1d, self._exact_arrays(n_a, n_b, accepted))
         in_b = np.asarray(along, bool)
         room = np.broadcast_to(np.where(in_b, n_b, n_a), shape or (1,)) + 1
         lo, hi = np.zeros_like(room), room
         a, b = self._defined(GroupCount(n_a, 0), GroupCount(n_b, 0))
-        none = 0 * n_a  # as an array even a constant coefficient is exact
+        none = 0 * n_a  # adding it makes an exact array of a constant coefficient
         for alpha, beta, gamma in self.inequalities(a.seen, b.seen):
             slope: Any = np.where(in_b, beta + none, alpha + none)
             limit = gamma - np.where(in_b, alpha + none, beta + none) * known
             if not slope.all():
                 flat = slope == 0
                 hi = np.where(flat & (limit < 0), 0, hi)
-                # All of the room is no bound.
+                # A slope of 0 bounds nothing: its limit becomes the whole range.
                 slope, limit = np.where(flat, 1, slope), np.where(flat, room, limit)
             bound, rising = limit // abs(slope), slope > 0
             hi = np.where(rising, np.minimum(hi, bound + 1), hi)

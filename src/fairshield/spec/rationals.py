@@ -1,4 +1,4 @@
-"""Numbers as people write them, exactly."""
+"""Numbers as people write them, read and written without rounding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational, Real
 
-from fairshield.errors import InvalidValueError
+from fairshield.base.errors import InvalidValueError
 
 Number = str | int | float | Fraction | Decimal
 _MOST_DIGITS = 1000
@@ -46,11 +46,11 @@ def _fraction(text: str) -> Fraction:
         return Fraction(text)
     number = Decimal(text)
     if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
-        raise ValueError  # a power of ten that would take for ever to write out
+        raise ValueError  # an exponent so large that the integer would not fit into memory
     return Fraction(number)
 
 
-@lru_cache(maxsize=128)  # every finding says what is asked
+@lru_cache(maxsize=128)  # every finding formats the same few bounds
 def decimal(value: Fraction) -> str:
     """A rational as a decimal where it is a short one, else as a fraction.
 

@@ -19,17 +19,17 @@ The search, in :mod:`fairshield.spec.corridors`, is complete.  Fair counters wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group, GroupCount
-from fairshield.errors import InvalidValueError
-from fairshield.spec.base import Count, Property, property_from_dict
+from fairshield.base.counts import Counts, Group, GroupCount
+from fairshield.base.errors import InvalidValueError
+from fairshield.spec.base import Count, Property
 from fairshield.spec.corridors import (
     MANY,
     Corridor,
@@ -45,8 +45,13 @@ from fairshield.spec.corridors import (
     ways_of,
 )
 from fairshield.spec.finding import Measured
-from fairshield.spec.properties import DifferenceOfRates
+from fairshield.spec.intervals import Interval
 from fairshield.spec.rationals import exact
+from fairshield.spec.registry import property_from_dict
+
+if TYPE_CHECKING:
+    from fairshield.spec.described import Axis
+    from fairshield.spec.differences import DifferenceOfRates
 
 Ints = NDArray[np.int64]
 
@@ -90,13 +95,17 @@ class Sustained(Property, kind="sustained"):
         A difference of rates: demographic parity, equal opportunity, predictive equality.
     """
 
+    lasting: ClassVar[bool] = True
+    offered: ClassVar[bool] = False
+
     of: DifferenceOfRates
 
     def __init__(self, of: Property | Mapping[str, Any]) -> None:
-        prop = property_from_dict(of) if isinstance(of, Mapping) else of
-        if not isinstance(prop, DifferenceOfRates):
+        given = property_from_dict(of) if isinstance(of, Mapping) else of
+        prop = given.difference if isinstance(given, Property) else None
+        if prop is None:
             raise InvalidValueError(
-                f"{prop} is not a difference of rates, so no corridor of rates keeps it: "
+                f"{given} is not a difference of rates, so no corridor of rates keeps it: "
                 "certificates exist for demographic parity, equal opportunity and predictive "
                 "equality"
             )
@@ -125,7 +134,10 @@ class Sustained(Property, kind="sustained"):
     def accepts(
         self, certificate: Certificate, counts: Counts, group: Group, *, proposed: bool
     ) -> bool:
-        """What keeps the certificate when somebody of ``group`` comes: the proposal, if it does."""
+        """Whether to accept somebody of ``group`` so as to keep the certificate.
+
+        If either decision keeps it, the proposal stands.
+        """
         seen, accepted = counts[group]
         low, high = span(certificate.corridors[group], seen + 1, self._first(seen + 1))
         return accepted < low or (proposed and accepted < high)
@@ -143,7 +155,7 @@ class Sustained(Property, kind="sustained"):
         return self._nearest(a, b) if self.of.fair(a, b) else None
 
     def _closed(self, n_a: Any, n_b: Any) -> Any:
-        """Whether both groups are so large that fair counters have a certificate."""
+        """Whether both groups are so large that all fair counters have a certificate."""
         p, q = self.of.bound.as_integer_ratio()
         least = max(self.of.min_support, 1)
         return (n_a >= least) & (n_b >= least) & (q * (n_a + n_b) <= 2 * p * n_a * n_b)
@@ -152,7 +164,7 @@ class Sustained(Property, kind="sustained"):
         """Corridors of widths ``1/n_a`` and ``1/n_b`` around fair rates."""
         rate_a, rate_b = Fraction(a.accepted, a.seen), Fraction(b.accepted, b.seen)
         w_a, w_b, gap = Fraction(1, a.seen), Fraction(1, b.seen), rate_a - rate_b
-        # How much lower a's corridor lies around its rate than b's around its own.
+        # By how much a's corridor is moved down around its rate; if negative, b's around its own.
         shift = max(gap + w_a - self.of.bound, -w_b)
         down_a, down_b = max(shift, Fraction(0)), max(-shift, Fraction(0))
         return (
@@ -178,7 +190,7 @@ class Sustained(Property, kind="sustained"):
         return max(seen, self.of.min_support, 1)
 
     def _unseen_counts(self, seen: int) -> bool:
-        """Whether this is an unseen group whose rate counts as 0."""
+        """Whether nobody of this group was seen and its rate counts as 0."""
         return seen == 0 and self.of.undefined == "rate-0" and self.of.min_support == 0
 
     # The predicate --------------------------------------------------------------------------
@@ -211,7 +223,7 @@ class Sustained(Property, kind="sustained"):
         few = ~closed & ((fixed <= running) | (fixed <= MANY))
         runs += self._runs_beside(np.flatnonzero(few), fixed, known, running)
         for row in np.flatnonzero(~closed & ~few).tolist():
-            # The fixed group has too many people to look for its corridors.
+            # The fixed group has too many people to enumerate its corridors: try every number.
             n, beside = int(running[row]), GroupCount(int(fixed[row]), int(known[row]))
             fits = [k for k in range(n + 1) if self._has(*beside, n, k)]
             runs.append((np.full(len(fits), row), np.array(fits, int), np.array(fits, int) + 1))
@@ -222,7 +234,7 @@ class Sustained(Property, kind="sustained"):
     def _runs_beside(
         self, rows: Ints, fixed: Any, known: Any, running: Any
     ) -> Iterator[tuple[Ints, Any, Any]]:
-        """Runs of one group beside each number of acceptances in the other."""
+        """Fair runs of the running group for each number of acceptances in the fixed one."""
         pairs = np.stack((fixed[rows], known[rows])).astype(np.int64)
         least = max(self.of.min_support, 1)
         for (seen, accepted), here in _groups(pairs):
@@ -237,7 +249,7 @@ class Sustained(Property, kind="sustained"):
                 yield at[fits], np.maximum(low, 0)[fits], np.minimum(high, n)[fits] + 1
 
     def _left(self, seen: int, accepted: int) -> tuple[Left, ...]:
-        """What the corridors of one group leave the other."""
+        """The corridors that a group with these counters leaves the other group."""
         least = max(self.of.min_support, 1)
         if seen < least and not self._unseen_counts(seen):
             return left_by_few(seen, accepted, least, self.of.bound)
@@ -248,8 +260,20 @@ class Sustained(Property, kind="sustained"):
     def bias(self, a: Count, b: Count) -> Any:
         return self.of.bias(a, b)
 
+    def bias_within(self, a: Interval, b: Interval, share: Interval) -> tuple[float, float]:
+        return self.of.bias_within(a, b, share)
+
     def measured(self, a: Count, b: Count) -> Measured:
         return self.of.measured(a, b)
+
+    def axis(self, groups: Sequence[Group]) -> Axis:
+        return self.of.axis(groups)
+
+    def drawn(self, bias: NDArray[np.float64], *groups: GroupCount[Any]) -> NDArray[np.float64]:
+        return self.of.drawn(bias, *groups)
+
+    def gap_label(self, a: Group, b: Group) -> str:
+        return self.of.gap_label(a, b)
 
     @property
     def only_two(self) -> str | None:
@@ -271,7 +295,7 @@ class Sustained(Property, kind="sustained"):
 
 
 def _groups(pairs: NDArray[Any]) -> Iterator[tuple[tuple[int, int], Ints]]:
-    """Each different pair, and where it stands."""
+    """Each distinct column of ``pairs``, and the indices where it occurs."""
     order = np.lexsort(pairs[::-1])
     ordered = pairs[:, order]
     new = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)

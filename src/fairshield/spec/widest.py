@@ -1,4 +1,4 @@
-"""The widest of many counters at once."""
+"""The finding of the largest bias among many counters, computed on arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, Group, GroupCount
+from fairshield.base.counts import Counts, Group, GroupCount
 from fairshield.spec.base import Property
 from fairshield.spec.finding import Finding
 

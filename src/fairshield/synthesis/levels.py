@@ -1,4 +1,4 @@
-"""Many cost levels as a search: what every backend looks up in the same tables."""
+"""Tables by which every backend searches among many cost levels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cost_levels(problem: Problem) -> Levels | None:
     For group g and proposal r, :math:`G(u) = \sum_\ell w_\ell \min(u, C_\ell)` is piecewise
     linear: where m costs are below u it is :math:`P_m + W_m u`.  A uniform grid says where to
     begin the search for m, so that it takes about one step however many cost levels there are.
-    Up to :data:`FEW` levels are gone through and need no search, hence ``None``.
+    Up to :data:`FEW` levels are tried one by one, without tables: then ``None`` is returned.
 
     Returns
     -------
@@ -52,13 +52,13 @@ def cost_levels(problem: Problem) -> Levels | None:
     left = np.concatenate((none, np.cumsum(weights[..., ::-1], axis=2)), axis=2)[..., ::-1]
     ends = np.concatenate((costs, none + np.inf), axis=2)
     steps = np.stack((ends, paid, left), axis=3).reshape(shape[0], -1, 3)
-    # Costs of people who are certainly irrelevant lie far beyond the grid.
+    # People who are certainly irrelevant have huge costs, which the grid need not cover.
     top = np.max(costs, axis=2, where=costs < NEVER, initial=0.0)
     cells = _CELLS_PER_LEVEL * problem.n_levels
     scale = np.divide(cells, top, out=np.zeros_like(top), where=top > 0)
     first = np.zeros((*shape[:2], cells + 1), np.int64)
     for i, side in np.ndindex(shape[:2]):
-        # A little below each cell's edge, for rounding and for ties.
+        # Search from a little below each cell's edge, because of rounding and ties.
         edges = (np.arange(cells + 1) - 1e-6) / (scale[i, side] or 1.0) - 2 * problem.tie
         below = np.searchsorted(costs[i, side], edges, side="left")
         first[i, side] = side * (problem.n_levels + 1) + below

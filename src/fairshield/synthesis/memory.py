@@ -1,4 +1,4 @@
-"""Will it fit?  Asked before anything is allocated."""
+"""Estimates of the memory that a synthesis needs, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairshield.errors import MemoryLimitError
-from fairshield.layout import GAP, Layout
-from fairshield.rows import BARE_WIDTH, CUTS_WIDTH, code_type
+from fairshield.base.errors import MemoryLimitError
+from fairshield.policy.layout import GAP, Layout
+from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, code_type
 
 _FIXED = 4_000_000
 """Threads, scratch rows, and what the allocator keeps."""
@@ -23,8 +23,8 @@ def estimate_bytes(
 ) -> int:
     """Peak memory of a synthesis, at most: one layer of values and the policy up to ``record``.
 
-    With several cost levels the codes of all feasible states are held twice while they are put in
-    order; how many states are feasible is not known beforehand, so all are counted.
+    With several cost levels the codes of all feasible states are held twice while they are sorted.
+    How many states are feasible is not known beforehand, so all are counted.
     """
     rows = layout.rows_of(layout.horizon)
     layer = 8 * (layout.states_of(layout.horizon) + GAP * rows)
@@ -90,12 +90,12 @@ def available_bytes() -> int:
     elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     else:
-        limits = [sys.maxsize]  # no way to ask: the allocation itself will have to fail
+        limits = [sys.maxsize]  # the system does not say: then the allocation itself fails
     group = Path("/sys/fs/cgroup")
     if (group / "memory.max").exists() and (group / "memory.current").exists():
         most = (group / "memory.max").read_text().strip()
         if most != "max":
-            # The kernel gives back pages of files that nobody has used lately.
+            # Pages of files that were not used lately are freed when memory is needed.
             used = int((group / "memory.current").read_text()) - _inactive_files(group)
             limits.append(max(int(most) - used, 0))
     return min(limits)

@@ -1,14 +1,13 @@
-"""Which method makes a policy: an exact table where that is a matter of seconds, or long."""
+"""chosen_method chooses an exact table where that takes seconds, else the long method."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from fairshield.errors import InvalidValueError
-from fairshield.inputs import InputModel, InputSchedule
-from fairshield.layout import Layout
-from fairshield.long.rule import uncertified_end, unsupported
-from fairshield.spec import DifferenceOfRates, Property
+from fairshield.base.errors import InvalidValueError
+from fairshield.inputs import InputSchedule
+from fairshield.policy.layout import Layout
+from fairshield.policy.specification import Specification
 
 Method = Literal["auto", "exact", "long"]
 
@@ -19,7 +18,7 @@ MOST_ON_DEVICE = 5 * 10**10
 
 
 def check_method(asked: str) -> None:
-    """Refuse a method that is not there."""
+    """Refuse a method that does not exist."""
     if asked not in ("auto", "exact", "long"):
         raise InvalidValueError(f"method must be 'auto', 'exact' or 'long', got {asked!r}")
 
@@ -27,7 +26,7 @@ def check_method(asked: str) -> None:
 def chosen_method(
     asked: Method, layout: Layout, obstacle: str | None, most: int
 ) -> tuple[str, str]:
-    """``exact`` or ``long``, and why; ``most`` states are few enough for a table.
+    """``exact`` or ``long``, and why; a table may have up to ``most`` states.
 
     ``obstacle`` says why the long method does not apply, if it does not.
     """
@@ -44,21 +43,18 @@ def chosen_method(
     return "long", f"{table}, more than the {most:.2g} that are solved in seconds"
 
 
-def obstacle_of(
-    prop: Property, inputs: InputModel | InputSchedule, *, spread: float, further: int,
-    checkpoints: tuple[int, ...], terminal: Property | None,
-) -> str | None:  # fmt: skip
+def obstacle_of(spec: Specification) -> str | None:
     """Why the long method does not apply; ``None`` if it does."""
-    against = unsupported(prop)
+    prop = spec.prop
+    against = prop.uncertified
     if against is not None:
         return against
-    if prop.relevant_outcome is not None and isinstance(inputs, InputSchedule):
+    if spec.labelled and isinstance(spec.inputs, InputSchedule):
         return "with outcomes the input model must not change over the window"
-    if spread != 1.0:
+    if spec.spread != 1.0:
         return "interventions are spread by exact tables only"
-    if further:
-        return f"further={further} decisions are planned by exact tables only"
-    differences = isinstance(prop, DifferenceOfRates)
-    if checkpoints and not differences:
+    if spec.further:
+        return f"further={spec.further} decisions are planned by exact tables only"
+    if spec.checkpoints and prop.sustained is None:
         return f"{prop} has no certificate that goes on after a checkpoint"
-    return uncertified_end(prop, terminal)
+    return prop.uncertified_end(spec.terminal)

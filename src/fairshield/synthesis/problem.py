@@ -1,4 +1,4 @@
-r"""The numbers of one synthesis problem: weights, costs and fair states, checked and ready.
+r"""Problem: weights, costs and fair states of one synthesis, as arrays.
 
 The outcome of a person is unknown when the decision is made.  If :math:`z` is the probability that
 the person is relevant to the property, overruling changes the counters with probability :math:`z`
@@ -17,10 +17,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.counts import Counts, GroupCount
-from fairshield.inputs import InputModel, InputSchedule, InputTable
-from fairshield.layout import Layout, Rows, layout_of
-from fairshield.rows import RowTable
+from fairshield.base.counts import GroupCount
+from fairshield.inputs import InputTable
+from fairshield.policy.layout import Layout, Rows, layout_of
+from fairshield.policy.rows import RowTable
+from fairshield.policy.specification import Specification
 from fairshield.spec import Property, both
 
 Progress = Callable[[float], None]
@@ -45,10 +46,9 @@ class Problem:
     """Everything backward induction needs.
 
     ``prop`` must hold at the checkpoints and after the last decision, there with ``terminal``.
-    ``weights``, ``costs``: ``(steps, 2, 2, K)`` by step (one, or one per decision), group,
-    proposal, cost level, and so is ``relevance``, the chance that somebody counts; ``stay``:
-    ``(steps,)``.  Of more than two groups there are as many in each array and in ``start``, and
-    no ``layout``.
+    ``weights``, ``costs`` and ``relevance``, the chance that somebody counts, are
+    ``(steps, groups, 2, K)``: by step (one, or one per decision), group, proposal, cost level.
+    ``stay`` is ``(steps,)``.  With more than two groups there is no ``layout``.
     """
 
     prop: Property
@@ -69,7 +69,7 @@ class Problem:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where the states of two groups live."""
+        """The numbering of the states of two groups."""
         return layout_of(self.horizon, self.labelled)
 
     @property
@@ -94,7 +94,7 @@ class Problem:
 
     @cached_property
     def sorted_relevance(self) -> Floats:
-        """Chances to count of the levels in the order of :attr:`sorted_costs`."""
+        """:attr:`relevance` of the levels in the order of :attr:`sorted_costs`."""
         return self._cheapest_first(self.relevance)
 
     @property
@@ -122,11 +122,11 @@ class Problem:
         at: Ints,
         progress: Progress | None = None,
     ) -> FairStates:
-        """Which states of these rows satisfy all of ``props``; ``at`` is where each row begins.
+        """Which states of these rows satisfy all of ``props``; ``at`` has the first state of each.
 
         Returns ``lo`` and ``hi`` of the fair states of each row, and a flag per state, which is
         empty if everything in ``[lo, hi)`` is fair.  Flags outside ``[lo, hi)`` say nothing.
-        ``progress`` is called with the share done if a property has to be asked about every state.
+        ``progress`` is called with the share done if a property is evaluated state by state.
         """
         lo, hi, each = self._fair_states(props[0], rows, at, progress)
         for prop in props[1:]:
@@ -185,7 +185,7 @@ class Problem:
     def _fair_states_one_by_one(
         self, prop: Property, rows: Rows, at: Ints, progress: Progress | None
     ) -> FairStates:
-        """Ask about every state, those with one number of people of each group at once."""
+        """Evaluate the property state by state, at once those with the same people seen."""
         a, b = self.start
         fair = np.zeros(self.layout.block_starts[-1], np.bool_)
         lo, hi = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
@@ -195,7 +195,7 @@ class Problem:
             n_a, n_b = int(rows.n_a[first]), int(rows.n_b[first])
             short, long = rows.short[first:end, None], np.arange(max(n_a, n_b) + 1)
             k_a, k_b = (long, short) if n_a > n_b else (short, long)
-            # A user's property may count on arrays of one shape.
+            # A user's property may rely on arrays of the same shape.
             m_a, l_a, m_b, l_b = np.broadcast_arrays(
                 n_a + a.seen, k_a + a.accepted, n_b + b.seen, k_b + b.accepted
             )
@@ -217,41 +217,28 @@ class Solution:
     rows: RowTable | None
 
 
-def planned_rise(spread: float, horizon: int) -> Floats | None:
-    """By how much the planned costs rise over the window."""
-    return None if spread == 1.0 else np.linspace(1.0, spread, horizon)
-
-
-def make_problem(
-    prop: Property,
-    inputs: InputModel | InputSchedule,
-    horizon: int,
-    start: Counts,
-    checkpoints: tuple[int, ...],
-    rise: Floats | None = None,
-    terminal: Property | None = None,
-) -> Problem:
-    """The numbers of a specification; ``rise`` (one per step) multiplies the costs."""
-    table = inputs.table(horizon)
+def make_problem(spec: Specification) -> Problem:
+    """The numbers of a specification, over the whole plan."""
+    prop, rise = spec.prop, spec.rise
+    table = spec.inputs.table(spec.planned)
     probs = table.probs
     relevant = table.relevance(prop.relevant_outcome)
     prices = np.broadcast_to(table.levels, probs.shape)
     if rise is not None:
         risen = prices * rise[:, None, None, None]
         probs, relevant, prices = np.broadcast_arrays(probs, relevant, risen)
-    labelled = prop.relevant_outcome is not None
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
     costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
     return Problem(
         prop=prop,
-        terminal=terminal,
+        terminal=spec.terminal,
         table=table,
-        horizon=horizon,
-        start=tuple(start[group] for group in inputs.groups),
-        checkpoints=checkpoints,
+        horizon=spec.planned,
+        start=spec.start_counts(),
+        checkpoints=spec.checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),
         relevance=np.broadcast_to(relevant, costs.shape),
-        stay=np.maximum(stay, LEAST_WEIGHT) if labelled else np.zeros(len(probs)),
+        stay=np.maximum(stay, LEAST_WEIGHT) if spec.labelled else np.zeros(len(probs)),
     )

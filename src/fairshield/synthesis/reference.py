@@ -1,4 +1,4 @@
-r"""The recursion of the paper, written to be read.  The oracle of every kernel.
+r"""The recursion of the paper, written to be read; every kernel is tested against it.
 
 .. math::
     v_T(s) = 0 \text{ if } s \models \varphi \text{ else } \infty, \qquad
@@ -8,8 +8,8 @@ r"""The recursion of the paper, written to be read.  The oracle of every kernel.
 and :math:`v_t(s) = \infty` if some group and some outcome, probable or not, would leave no decision
 from which fairness can be guaranteed.
 
-Where that is so, :func:`least_risk` says what is best all the same: the least probability of
-violation, and second the least cost.
+Where it is infinite, :func:`least_risk` has the best decisions there are: of the least probability
+of violation, and among these of the least cost.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fairshield.counts import At, GroupCount, after
-from fairshield.layout import Layout, layer_rows
-from fairshield.rows import BARE_WIDTH, RowTable
+from fairshield.base.counts import At, GroupCount, after
+from fairshield.policy.layout import Layout, layer_rows
+from fairshield.policy.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
 
 SAME_RISK = 1e-12
@@ -32,7 +32,7 @@ SAME_RISK = 1e-12
 
 
 class Prospect(NamedTuple):
-    """What the rest of a window brings under the best decisions.
+    """Risk and cost of the rest of a window under the best decisions.
 
     ``risk`` is the probability of violation, 0 exactly where fairness can be guaranteed; ``cost``
     the expected cost, up to the violation if there is one.
@@ -43,7 +43,7 @@ class Prospect(NamedTuple):
 
 
 class BestEffort(NamedTuple):
-    """What to expect from the start, and what to decide where fairness cannot be guaranteed."""
+    """Risk and cost at the start, and the decisions where fairness cannot be guaranteed."""
 
     start: Prospect
     rows: RowTable
@@ -129,9 +129,9 @@ def cost_to_go(problem: Problem) -> Callable[[S], float]:
 
 
 def cost_to_go_of_traces(problem: Problem) -> float:
-    """The same over whole traces instead of counters: exponential, for the smallest horizons.
+    """:func:`cost_to_go` over whole traces instead of counters, in exponential time.
 
-    Everything is looked up afresh in the definition: probabilities, outcomes, the property.
+    It uses the input model and the property themselves, not the arrays of :class:`Problem`.
     """
     table, prop, horizon = problem.table, problem.prop, problem.horizon
     checkpoints = {*problem.checkpoints, horizon}
@@ -219,11 +219,12 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
                  (0, c'\,\mathbf 1\{y \ne r\})
                  + \sum_z P(z \mid x)\, (p, c)_{t+1}(s \oplus (x, y, z)) \Bigr],
 
-    and :math:`(1, 0)` at a checkpoint that is violated.  What is possible only at probability zero
-    still makes p positive, so that it is 0 exactly where fairness can be guaranteed; and a decision
-    that leads there is taken rather than one that does not, unless fairness cannot be guaranteed
-    now and the person cannot count.  A guarantee that there is now is kept also for those who
-    cannot, whatever it costs: it does not rest on the model.
+    and :math:`(1, 0)` at a checkpoint that is violated.  A possible violation of probability zero
+    still makes p positive, so that p is 0 exactly where fairness can be guaranteed.  A decision
+    that leads to a state with p = 0 is preferred to one that does not, except where fairness cannot
+    be guaranteed now and the person cannot count.  Where it can be guaranteed now, it is kept also
+    for people who cannot count according to the model, at any cost: the guarantee does not rest on
+    the model.
     """
     horizon, labelled = problem.horizon, problem.labelled
     checkpoints = {*problem.checkpoints, horizon}
@@ -248,7 +249,7 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
                 weight = problem.sorted_weights[i, g, r, level]
                 risk += weight * taken.risk
                 cost += weight * (taken.cost + overrule * problem.sorted_costs[i, g, r, level])
-        # Products of probabilities near 1e-300 are 0 in floats, and so may their sum be.
+        # Products of probabilities near 1e-300 are 0 in floats, so that p could be 0 by rounding.
         risk = 0.0 if certain else min(max(float(risk), LEAST_WEIGHT), 1.0)
         return Prospect(risk, float(cost))
 
@@ -259,11 +260,11 @@ def effort_code(
     problem: Problem, v: Callable[[Position], Prospect], s: Position, group: int, *,
     certain: bool = False,
 ) -> int:  # fmt: skip
-    """:func:`code_of` where risks are equal, else who is overruled towards the lesser one.
+    """:func:`code_of` where risks are equal, else the code that overrules towards the lesser risk.
 
-    Those are whose chance to count makes the risks differ, and all who are cheaper; that is one
-    more than there are cost levels if it is everybody, and one more still if it is nobody.  It is
-    everybody if fairness is ``certain`` now and would not be any more.
+    Overruled are those whose chance to count makes the risks differ, and all who are cheaper.
+    With K cost levels the code is K + 1 if that is everybody, and K + 2 if it is nobody.  It is
+    everybody if fairness is ``certain`` now and would not be after the proposal.
     """
     reject, accept = v(s.after(group, False)), v(s.after(group, True))
     gap = abs(accept.risk - reject.risk)
@@ -302,7 +303,7 @@ def _row_table(
     is_covered: Callable[[Position], bool],
     code: Callable[[Position, int], int],
 ) -> RowTable:
-    """The codes of the states that are covered, every row dense."""
+    """The table of the states that ``is_covered`` names, with every row dense."""
     layout = Layout(record, problem.labelled)
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
@@ -329,7 +330,7 @@ def _row_table(
 
 
 def _rows(t: int, labelled: bool) -> Iterator[list[Position]]:
-    """The states of each row after ``t`` decisions, in the order of :mod:`fairshield.layout`."""
+    """The states of each row after ``t`` decisions, in the order of ``policy.layout``."""
     for n_a, n_b, short in zip(*(x.tolist() for x in layer_rows(t, labelled)), strict=True):
         if n_a <= n_b:
             yield [Position(t, n_a, short, n_b, k_b) for k_b in range(n_b + 1)]

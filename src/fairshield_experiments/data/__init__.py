@@ -1,4 +1,4 @@
-"""Public data sets as seven environments: who is compared, and what is decided."""
+"""Public data sets as the paper's seven environments: groups and outcomes."""
 
 from fairshield_experiments.data.environments import ENVIRONMENTS as ENVIRONMENTS
 from fairshield_experiments.data.environments import describe as describe

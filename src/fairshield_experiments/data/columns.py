@@ -1,4 +1,4 @@
-"""Delimited text as columns."""
+"""``read_columns`` reads delimited text as columns."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The raw public files: which bytes they are, and where they are found.
+"""FILES lists the raw public files; ``locate`` finds or downloads them.
 
 A file is known by its SHA-256, never by its name alone.  :func:`locate` looks in the directory
 that ``FAIRSHIELD_DATA`` names; if the variable is not set, in a cache that it fills by downloading.
-What the bytes mean is known to the modules that read them.
+This module does not know what the bytes mean; the modules that read them do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LIMIT = 64 * 2**20
 """Bytes after which a download is given up: the largest file has 6 million."""
 
 Progress = Callable[[str, int, int | None], None]
-"""Told the address, the bytes received so far, and all there will be (``None``: not announced)."""
+"""Called with the address, the bytes received so far, and their total (``None``: unknown)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def locate(file: RawFile, *, progress: Progress | None = None) -> Path:
     if directory:
         return _given(file, Path(directory).expanduser())
     path = cache_directory() / file.path
-    # The cache is ours: a damaged file in it is replaced, not reported.
+    # A damaged file in the cache is replaced, not reported.
     if not path.is_file() or _difference(file, path.read_bytes()):
         _store(_download(file, path, progress), path)
     return path
@@ -181,7 +181,7 @@ def _given(file: RawFile, directory: Path) -> Path:
 
 
 def _difference(file: RawFile, content: bytes) -> str:
-    """What tells ``content`` from the published bytes; empty if nothing does."""
+    """How ``content`` differs from the published bytes, in words; empty if it does not."""
     found = hashlib.sha256(content).hexdigest()
     if found == file.sha256:
         return ""

@@ -1,4 +1,4 @@
-"""Who trains a classifier and who is held out; features as numbers."""
+"""Split divides people into those who train a classifier and those held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a data set is once it has been read: columns, a sensitive group and a target."""
+"""Dataset is a data set that has been read: columns, a sensitive group and a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classifiers whose decisions are shielded: five of the paper's, and anybody's own.
+"""Learners make the classifiers whose decisions are shielded: the paper's, or a user's.
 
 ``LEARNERS`` has the five by name, with the paper's hyper-parameters.  torch is loaded when one of
 them is first asked for; scikit-learn's classifiers do without.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 from fairshield_experiments.learners.base import Classifier, Examples, Learner
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a learner is: something that fits people with known outcomes and scores others."""
+"""Learner fits a classifier to people with known outcomes; Classifier scores others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Classifier(Protocol):
 
 
 class Learner(Protocol):
-    """How a classifier is made; deterministic given ``seed``."""
+    """Learner makes classifiers; the result is determined by the examples and ``seed``."""
 
     def fit(self, examples: Examples, *, seed: int) -> Classifier:
         """A classifier fitted to ``examples``."""

@@ -1,4 +1,4 @@
-r"""ERM: empirical risk and nothing else, :math:`\Omega = 0`."""
+r"""ERM minimises the empirical risk alone: :math:`\Omega = 0`."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class ERM(PenalisedLearner):
     weight: float = 0.0
 
     def penalty(self, score: Tensor, group: Tensor) -> Tensor:
-        """Zero."""
+        """The penalty, which is zero."""
         return score.new_zeros(())

@@ -45,7 +45,7 @@ from fairshield_experiments.learners.network import (
 
 @dataclass(frozen=True)
 class LAFTR:
-    """Plays the game; the weights are the paper's A_x, A_y and A_z."""
+    """LAFTR trains against an adversary; the weights are the paper's A_x, A_y and A_z."""
 
     reconstruction: float = 8.0
     prediction: float = 4.0

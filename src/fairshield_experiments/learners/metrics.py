@@ -63,7 +63,7 @@ def _metric(value: float, influence: Floats) -> Metric:
 
 
 def _rate(hit: Mask, among: Mask) -> tuple[float, Floats]:
-    """Share of hits, and its derivatives; nan among nobody."""
+    """Share of hits, and its derivatives; nan if there is nobody."""
     n = int(among.sum())
     if n == 0:
         return np.nan, np.full(len(hit), np.nan)

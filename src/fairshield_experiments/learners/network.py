@@ -84,7 +84,7 @@ class Schedule:
 
 
 PAPER = Schedule(steps=150)
-"""What the published performance tables were made with."""
+"""The schedule behind the published performance tables."""
 
 
 class Network(nn.Module):
@@ -122,7 +122,7 @@ class Network(nn.Module):
 
 def dropout(x: Tensor, noise: torch.Generator) -> Tensor:
     """``x`` with half of its entries, chosen at random, set to zero and the others doubled."""
-    # A bit per entry: bernoulli_ draws a word for each and takes a third of the training time.
+    # One random bit per entry: bernoulli_ draws a word each, a third of the training time.
     n_words = math.ceil(x.numel() / 64)
     words = torch.empty(n_words, dtype=torch.int64, device=x.device)
     words.random_(-(2**63), None, generator=noise)
@@ -153,7 +153,7 @@ class NetworkClassifier:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Everything one training draws on: data on the device, two generators, a schedule.
+    """What one training uses: data on the device, two random generators, a schedule.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Descent:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums are taken in one order, whatever the machine has; several trainings share it well."""
+    """Limit torch to one thread: sums do not depend on the machine, trainings run in parallel."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""Anything with scikit-learn's interface is a learner."""
+"""SklearnLearner makes a learner of anything with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SklearnLearner:
 
 
 def as_learner(obj: Any) -> Learner:
-    """``obj`` itself if its ``fit`` takes a seed; a scikit-learn classifier is made a learner."""
+    """``obj`` itself if its ``fit`` takes a seed; else a learner that wraps this classifier."""
     if isinstance(obj, type):
         raise fs.InvalidValueError(f"a learner is an object, got the class {obj.__name__}: call it")
     fit = getattr(obj, "fit", None)

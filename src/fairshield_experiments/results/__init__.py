@@ -1,1 +1,1 @@
-"""Tables, figures and the report: pure functions of the rows that the experiments left."""
+"""Tables, figures and the report: pure functions of the rows of the experiments."""

@@ -1,6 +1,6 @@
-"""Why a published number may not come out: plain words, made of what was found.
+"""``account`` says in plain words why a published number may differ from ours.
 
-A reason is a function of the published number and ours; it is silent where it does not apply.
+A reason is a function of both numbers; it returns an empty text where it does not apply.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def account(
     others: Iterable[tuple[str, Estimate]] = (),
     notes: Iterable[str] = (),
 ) -> str:
-    """All that is known about why ours is not the published number.
+    """All known reasons why our number is not the published one, as sentences.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _unexplained(case: Case, others: list[Estimate]) -> bool:
 
 
 def _text(number: Published, found: Estimate) -> str:
-    """Ours with one digit more than published."""
+    """Our number with one digit more than the published one."""
     decimals = max(0, 1 - round(math.log10(number.digit)))
     unit = f" {number.unit}" if number.unit else ""
     return cells.estimate(found, decimals) + unit
@@ -84,13 +84,13 @@ def _other(number: Published, words: str, found: Estimate) -> str:
 
 
 def _is_chance(case: Case) -> bool:
-    """Whether two averages with the error of ours would differ so much now and then."""
+    """Whether the difference is within what chance causes, if both have our standard error."""
     both = math.sqrt(2) * case.ours.error
     return math.isfinite(both) and abs(case.away) <= 2 * both + case.number.digit / 2
 
 
 def _optimal(case: Case) -> str:
-    """Ours costs least; more interventions would show as less bias and more loss."""
+    """A reason: our shield intervenes least, so others have less bias and more loss."""
     number = case.number
     less_bias = number.item == "table-fairness" and case.away > 0
     more_loss = number.item == "table-utility" and case.away < 0
@@ -104,7 +104,7 @@ def _optimal(case: Case) -> str:
 
 
 def _chance(case: Case) -> str:
-    """The published average has a sampling error too, about as large as ours."""
+    """A reason: the published average has a sampling error as well, about as large as ours."""
     error = case.ours.error
     if not math.isfinite(error):
         return ""
@@ -137,7 +137,10 @@ def _classifiers(case: Case) -> str:
 
 
 def _run_numbers(case: Case) -> str:
-    """7 environments, 5 learners and 4 bounds with 30 runs each are 4200 windows."""
+    """A reason: no number of the 4200 windows is the published share.
+
+    7 environments, 5 learners and 4 bounds with 30 runs each are 4200 windows.
+    """
     number, windows = case.number, 4200
     nearest = 100 * round(number.value * windows / 100) / windows
     if number.unit != "%" or abs(nearest - number.value) <= number.digit / 2:
@@ -149,7 +152,7 @@ def _run_numbers(case: Case) -> str:
 
 
 def _text_or_table(case: Case) -> str:
-    """Text and table of the paper give the same share differently."""
+    """A reason: text and table of the paper give different values of the same share."""
     number = case.number
     if number.measure != "unfair runs":
         return ""

@@ -1,4 +1,4 @@
-"""How numbers become text: the one place that rounds."""
+"""Functions that turn numbers into the text of cells; all rounding is done here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def number(value: float | None, decimals: int = 2) -> str:
     if value is None or not math.isfinite(value):
         return MISSING
     text = f"{value:.{decimals}f}"
-    # "-0.00" is a sign of nothing.
+    # Not "-0.00".
     return text.removeprefix("-") if float(text) == 0 else text
 
 
@@ -35,7 +35,7 @@ def estimate(found: Estimate | None, decimals: int = 2) -> str:
 def share(found: Estimate | None, decimals: int = 1) -> str:
     """A percentage; one that never or always occurred with its 95 % confidence bound.
 
-    A standard error of 0 would promise too much there.
+    A standard error of 0 would be misleading there.
 
     >>> share(Estimate(0.0, 0.0, 420, clusters=140)), share(Estimate(95.71, 1.4, 420))
     ('0.0 (≤ 2.7)', '95.7 ± 1.4')
@@ -50,7 +50,7 @@ def share(found: Estimate | None, decimals: int = 1) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """How many times.
+    """A ratio, as text.
 
     >>> ratio(12.3), ratio(0.44), ratio(None)
     ('12×', '0.44×', '–')

@@ -1,4 +1,4 @@
-"""Ours beside the published numbers."""
+"""``compare`` checks our numbers against the published ones."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ NOT_RUN = Finding(None)
 
 
 def compare(item: str, find: Callable[[Published], Finding]) -> tuple[Check, ...]:
-    """A check per published number of an item that knows no conventions."""
+    """One check for each published number of an item to which no convention applies."""
     return tuple(_check(number, find(number), "") for number in published(item))
 
 
 def compare_conventions(
     item: str, find: Callable[[Published, Undefined], Finding]
 ) -> tuple[Check, ...]:
-    """A check per published number and convention for groups without relevant people."""
+    """A check for each published number and each convention for empty groups."""
     found = cache(find)
     return tuple(
         _check(number, _with_other_convention(number, found, undefined), undefined)
@@ -90,5 +90,5 @@ def _check(number: Published, finding: Finding, undefined: str) -> Check:
 
 
 def unexplained(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Checks that do not agree and say nothing about it: there must be none."""
+    """Checks that do not agree and give no reason; there must be none."""
     return tuple(c for c in checks if c.verdict in ("close", "differs") and not c.account)

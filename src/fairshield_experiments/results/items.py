@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import replace
-from multiprocessing import get_context
 
 from fairshield_experiments.results.figures import FIGURES, drawn
 from fairshield_experiments.results.parts import Item, Product, Results
 from fairshield_experiments.results.tables import claims, models, more, paper
+from fairshield_experiments.sweep.call import Failure
+from fairshield_experiments.sweep.task import Task
+from fairshield_experiments.sweep.workers import Processes
 
 TABLES: tuple[Item, ...] = (
     Item(
@@ -99,23 +101,22 @@ def make(item: Item, results: Results) -> Product:
 
 
 def make_all(items: Sequence[Item], results: Results, processes: int) -> dict[Item, Product]:
-    """Items by themselves, in this process or in several, because drawing takes its time."""
+    """Make the items, in this process or in several, because drawing is slow."""
     if processes == 1 or len(items) == 1:
         return {item: make(item, results) for item in items}
-    context = get_context("spawn")  # a fork would copy locks that other threads hold
-    with ProcessPoolExecutor(processes, context, _receive, (results,)) as pool:
-        made = pool.map(_make_received, [item.name for item in items])
-        return dict(zip(items, made, strict=True))
+    tasks = {
+        Task(item.name, item.title, {"name": item.name, "results": results}): item for item in items
+    }
+    made: dict[Item, Product] = {}
+    with closing(Processes(processes).results(_made, list(tasks))) as found:
+        for task, outcome, _ in found:
+            if isinstance(outcome, Failure):
+                raise RuntimeError(f"{task.title} could not be made: {outcome}")
+            made[tasks[task]] = outcome["product"]
+    return {item: made[item] for item in items}
 
 
-_received: list[Results] = []
-"""In a process that makes items: what they are made of."""
-
-
-def _receive(results: Results) -> None:
-    _received.append(results)
-
-
-def _make_received(name: str) -> Product:
+def _made(name: str, results: Results) -> dict[str, Product]:
+    """An item, as a process makes it."""
     (item,) = (item for item in ITEMS if item.name == name)
-    return make(item, _received[0])
+    return {"product": make(item, results)}

@@ -1,4 +1,4 @@
-"""Names of what is compared, in the order in which tables show it, and their titles for people."""
+"""Names of environments, learners, shields and properties, in order, and their titles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENVIRONMENTS = {
 }
 
 LEARNERS = ("ERM", "DiffDP", "HSIC", "LAFTR", "PR")
-"""The paper's; others may have been run, and come after them."""
+"""The paper's learners; others that were run come after them."""
 
 METRICS = {
     "accuracy": "accuracy",
@@ -62,7 +62,7 @@ SHIELDS = {
 }
 
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
-"""The paper's periodic shields, Dynamic in two readings."""
+"""The paper's periodic shields; Dynamic is interpreted in two ways."""
 
 INPUTS = {"agnostic": "agnostic", "learned": "learned", "confidence": "confidence"}
 

@@ -1,4 +1,4 @@
-"""What results are made of."""
+"""The values that results are made of: frames, tables, figures, checks and items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
-    """All that was measured, as tidy frames; a frame nobody made is empty.
+    """Results holds all that was measured, as tidy frames; a frame that was not made is empty.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class Table:
 class Figure:
     """A picture and what it shows.
 
-    ``files`` has its contents by kind, "svg" and "png"; with them the figure can do without its
-    drawing, and travel between processes.
+    ``files`` has its contents by kind, "svg" and "png"; with them the figure needs no drawing,
+    and can be sent to other processes.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Check:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Product:
-    """What one item of the paper became."""
+    """Product is an item that was made: its tables, figures and checks."""
 
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -1,4 +1,4 @@
-"""Every number of the paper's tables and text, as data: ``published/*.csv``.
+"""``published`` reads the numbers of the paper's tables and text from ``published/*.csv``.
 
 Numbers of tables that the paper prints as pictures, raw values behind rounded ones, and the cost of
 the published implementation, measured again, are among them.

@@ -1,6 +1,6 @@
-"""The report: one HTML file that needs nothing else, for a screen, a phone or paper.
+"""``render_report`` makes the report: one HTML file without any other files.
 
-Knows products and the few numbers that stand first; words and layout are in the template.
+This module computes the products and the headline numbers; words and layout are in the template.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _SIGNS = {"agrees": "✓", "close": "≈", "better": "▼", "differs": "✗", "n
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _LONG, _OFTEN = 120, 3
-"""A sentence is told once for at least so many places; if its numbers differ, if it is so long."""
+"""Length and number of occurrences from which on a repeated sentence is printed once."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What of one item does not come out.
+    """Account lists the published numbers of one item that differ, and the reasons.
 
     Attributes
     ----------
     reasons
-        Letter, sentence, and of how many numbers it is told.
+        Letter, sentence, and the number of published numbers to which it applies.
     checks
         Each with the letters of its reasons and the sentences that are its own.
     """
@@ -101,7 +101,7 @@ def render_report(products: Mapping[Item, Product], results: Results) -> str:
 
 
 def accounts(products: Mapping[Item, Product]) -> list[Account]:
-    """What does not come out, by item: all that differs, and what is close for a known reason."""
+    """What differs, by item: all numbers that differ, and close ones with a known reason."""
     found = []
     for item, product in products.items():
         off = [
@@ -115,7 +115,7 @@ def accounts(products: Mapping[Item, Product]) -> list[Account]:
 
 
 def _account(item: Item, checks: list[Check]) -> Account:
-    """Sentences that return are told once, named by a letter; long ones even if numbers differ."""
+    """Print repeated sentences once, under a letter; long ones even if their numbers differ."""
     sentences = [_SENTENCE.split(check.account) if check.account else [] for check in checks]
     texts: dict[str, set[str]] = {}
     for sentence in chain.from_iterable(sentences):
@@ -234,7 +234,7 @@ def _failures(failures: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _problems(datasets: pd.DataFrame) -> list[tuple[str, str]]:
-    """Names of the data sets, without their sensitive attributes, and what is known of them."""
+    """Names of the data sets, without the sensitive attribute, and their known problems."""
     if "problems" not in datasets:
         return []
     titles = datasets["title"].str.partition(" (")[0]

@@ -1,4 +1,4 @@
-"""Which rows an item is made of, and what a run came to over all its periods."""
+"""Functions that select the rows of an item, and sum up runs over their periods."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def totals(runs: pd.DataFrame) -> pd.DataFrame:
     last = ordered.drop_duplicates(keys, keep="last").set_index(keys)[list(_AT_THE_END)]
     total = total.join(last, on=keys)
     total = total[total["period"] == total["periods"]].reset_index(drop=True)
-    # Categories are compared as integers: tables select thousands of times.
+    # Categories compare as integers, which is faster: tables select thousands of times.
     return _derived(total.astype(dict.fromkeys(_NAMES, "category")))
 
 
@@ -85,7 +85,7 @@ def _derived(total: pd.DataFrame) -> pd.DataFrame:
     people = total["periods"].astype(float) * total["period_length"].astype(float)
     without = total["correct_unshielded"]
     lost = without - total["correct"]
-    # Who counts for equal opportunity has a positive outcome.
+    # People who count for equal opportunity have a positive outcome.
     labelled = total["property"] == "equal-opportunity"
     positives = total[["n_a", "n_b"]].astype(float).sum(axis=1).where(labelled)
     return total.assign(

@@ -1,4 +1,4 @@
-r"""Numbers from runs, each with a standard error that knows which runs are alike.
+r"""Estimates from runs; standard errors take into account which runs share their people.
 
 Runs of the same environment and number draw the same people, whatever the learner, bound or
 shield: they are one *cluster*.  The environments are given, not drawn: each is a *stratum*, and
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and how sure it is.
+    """A number with its standard error.
 
     Attributes
     ----------

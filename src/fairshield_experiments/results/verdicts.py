@@ -1,4 +1,4 @@
-"""When a number of ours agrees with a published one."""
+"""``verdict`` says whether our number agrees with a published one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def verdict(number: Published, ours: Estimate | None) -> Verdict:
         return "not run"
     away = abs(ours.value - number.value)
     error = ours.error if math.isfinite(ours.error) else 0.0
-    # Both numbers are decimals in floating point: a tie must not fall to their last bits.
+    # Both are decimals in floating point: rounding errors must not decide a tie.
     slack = 1e-9 * max(1.0, abs(number.value))
     if away <= 2 * error + number.digit / 2 + slack:
         return "agrees"

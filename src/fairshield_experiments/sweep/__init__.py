@@ -1,5 +1,5 @@
-"""Many independent computations: in parallel, on one machine or several, resumed if interrupted.
+"""A sweep computes many independent tasks in parallel, and resumes if interrupted.
 
-Names are imported from the modules: a new process that is to compute loads :mod:`.call` alone and
-limits its threads before any numeric library has started them.
+This file exports nothing: a worker process imports :mod:`.call` alone, and limits its threads
+before any numeric library has started them.
 """

@@ -1,7 +1,7 @@
-"""What happens where a task is computed, whoever asked for it.
+"""``serve`` computes tasks in a worker process; ``answer`` computes one.
 
-Loads the standard library only, so that a new process can limit its threads before any numeric
-library has counted the cores.
+This module imports only the standard library, so that a new process can limit its threads before
+any numeric library has counted the cores.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """What an exception says; its traceback would not travel."""
+        """The failure that an exception describes; its traceback becomes text to be pickled."""
         line = "".join(traceback.format_exception_only(error)).strip()
         return cls(line, "".join(traceback.format_exception(error)).strip())
 
@@ -53,31 +53,31 @@ def attempt(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple
         if not isinstance(outcome, Mapping):
             raise TypeError(f"a task must return frames by name, got {type(outcome).__name__}")
         outcome = dict(outcome)
-    # An exit is the task's, not the sweep's; an interrupt is the user's.
+    # SystemExit is a failure of the task; KeyboardInterrupt passes, because it is for the sweep.
     except (Exception, SystemExit) as error:
         outcome = Failure.of(error)
     return outcome, time.perf_counter() - start
 
 
 def packed(function: Callable[..., Any], arguments: Mapping[str, Any]) -> bytes:
-    """A call, ready to travel."""
+    """A call as bytes, to be sent to another process."""
     return pickle.dumps((function, dict(arguments)), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def answer(call: bytes) -> bytes:
-    """What :func:`attempt` returns for a packed call, packed in turn."""
+    """The pickled result of :func:`attempt` for a packed call."""
     try:
         outcome = attempt(*pickle.loads(call))
         return pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # not importable here, or a result that cannot travel
+    except Exception as error:  # not importable here, or a result that cannot be pickled
         return pickle.dumps((Failure.of(error), 0.0))
 
 
 def opened(answered: bytes) -> tuple[Any, float]:
-    """What :func:`attempt` returned elsewhere."""
+    """The result that :func:`answer` pickled."""
     try:
         outcome, seconds = pickle.loads(answered)
-    except Exception as error:  # a result that arrives, but cannot be made again
+    except Exception as error:  # a result that cannot be unpickled
         return Failure.of(error), 0.0
     return outcome, seconds
 
@@ -89,7 +89,7 @@ def answer_alone(call: bytes) -> bytes:
 
 
 def use_one_thread() -> None:
-    """One thread per computation: the cores are busy with other tasks."""
+    """Limit numeric libraries to one thread: other tasks use the other cores."""
     for name in _THREADS:
         os.environ[name] = "1"
     if (torch := sys.modules.get("torch")) is not None:
@@ -102,7 +102,7 @@ def use_one_thread() -> None:
 
 
 def serve(connection: Connection) -> None:
-    """Answer calls until the other end is closed.  The main function of a worker process."""
+    """Answer calls until the pipe is closed.  The main function of a worker process."""
     # Ctrl-C reaches every process of a terminal; the parent decides what becomes of this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -115,7 +115,7 @@ def serve(connection: Connection) -> None:
 
 
 def _end_with_parent() -> None:
-    """A killed parent leaves nobody who wants the result of a long computation."""
+    """End this process when its parent ends, because nobody would read the result."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

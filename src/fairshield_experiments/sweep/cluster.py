@@ -1,7 +1,7 @@
-"""Workers on other machines: a Dask scheduler that is already running, and whoever has joined it.
+"""Dask computes tasks on other machines: the workers of a running Dask scheduler.
 
 Start them with ``dask scheduler`` and, on each machine, ``dask worker ADDRESS``, in environments
-with the same packages.  distributed loads when the first task is to be computed.
+with the same packages.  The package distributed is imported when the first task is computed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import fairshield as fs
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 from fairshield_experiments.sweep.call import Failure, answer_alone, opened
 from fairshield_experiments.sweep.task import Function, Task
 from fairshield_experiments.sweep.workers import Result, Results, keep_busy
 
 _TRAVEL = ("dask", "distributed")
 _SAME = ("fairshield", "numpy", "pandas", "pyarrow", "cloudpickle", *_TRAVEL)
-"""Packages whose versions decide what a task means, what it computes and whether it arrives."""
+"""Packages whose versions must be the same here and on all workers."""
 
 
 class ClusterError(fs.FairshieldError, ConnectionError):
@@ -51,7 +51,7 @@ class Dask:
     timeout: float = 30.0
 
     def results(self, function: Function, tasks: Sequence[Task]) -> Results:
-        """Keep the cluster busy; when this is closed, tasks not yet begun are withdrawn."""
+        """Keep the workers busy; closing the generator cancels tasks that have not begun."""
         if not tasks:
             return
         with self._client() as client:
@@ -72,12 +72,12 @@ class Dask:
             client.close()
 
     def _knock(self) -> None:
-        """Ask who is there, as a client that finds nobody leaves threads that cannot be ended."""
+        """Raise unless a scheduler answers: a client without one leaves threads that never end."""
         try:
-            with ThreadPoolExecutor(1) as thread:  # this one may have an event loop already
+            with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
                 kind = thread.submit(asyncio.run, _kind(self.address, self.timeout)).result()
             reason = f"a {kind} does"
-        except Exception as error:  # whatever listens there may answer anything
+        except Exception as error:  # another program may listen there, and answer anything
             kind, reason = "", str(error) or type(error).__name__
         if kind != "Scheduler":
             raise ClusterError(
@@ -86,7 +86,7 @@ class Dask:
             )
 
     def _check(self, client: Any) -> None:
-        """That there are workers, and that they have our versions."""
+        """Raise unless there are workers, and their packages have our versions."""
         try:
             client.wait_for_workers(1, timeout=self.timeout)
         except TimeoutError:
@@ -112,7 +112,7 @@ class Dask:
 
 
 class _DaskCrew:
-    """The tasks that are with the scheduler."""
+    """_DaskCrew keeps the tasks that the scheduler is computing."""
 
     def __init__(self, client: Any, address: str) -> None:
         distributed = _distributed()
@@ -126,7 +126,7 @@ class _DaskCrew:
     def room(self) -> int:
         with self._reachable():
             threads = sum(self._client.nthreads().values())
-        # If all workers have left, one task waits for those to come.
+        # If all workers have left, one task is submitted, and waits for new workers.
         least = 0 if self._running else 1
         return max(2 * int(threads) - len(self._running), least)
 
@@ -148,7 +148,7 @@ class _DaskCrew:
         return [result for result in results if result is not None]
 
     def _result(self, future: Any) -> Result | None:
-        """The answer, or nothing if the task is to be tried once more."""
+        """The result of a task; ``None`` if it is to be tried once more."""
         task, call = self._running.pop(future)
         try:
             # Waits for another worker if the one that had the answer died with it.
@@ -176,13 +176,13 @@ class _DaskCrew:
 
 
 async def _kind(address: str, timeout: float) -> str:
-    """What is at an address: ``"Scheduler"``, ``"Worker"``."""
+    """The kind of server at an address: ``"Scheduler"`` or ``"Worker"``."""
     async with asyncio.timeout(timeout), _distributed().rpc(address, timeout=timeout) as server:
         return str((await server.identity())["type"])
 
 
 def _versions(found: Mapping[str, Any], packages: Sequence[str]) -> dict[str, str]:
-    """Of Python, without its patch level, and of the packages."""
+    """Versions of Python, without its patch level, and of the packages."""
     installed = found["packages"]
     python = ".".join(installed["python"].split(".")[:2])
     return {"python": python} | {name: installed[name] or "(none)" for name in packages}

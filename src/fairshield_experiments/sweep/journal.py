@@ -1,7 +1,7 @@
-"""What a sweep has finished so far: an SQLite file, one transaction per task.
+"""Journal stores what a sweep has finished: an SQLite file, one transaction per task.
 
-Frames are Parquet inside.  The file belongs to one process at a time; the operating system lets go
-of it when that process ends, however it ends.
+Frames are stored as Parquet.  One process at a time has the file open; the operating system
+releases it when that process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FailedTask(NamedTuple):
 
 
 class Journal:
-    """An open journal, made if there is none; a context manager.
+    """Journal is an open journal file, created if there is none; a context manager.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Close the file, so that other processes can open it."""
         self._connection.close()
 
     def finished(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class Journal:
             return tuple(FailedTask(*row) for row in self._connection.execute(query))
 
     def record(self, task: Task, frames: Frames, seconds: float) -> None:
-        """Keep what a task left, and forget that it ever failed."""
+        """Store the frames of a task, and delete the record of an earlier failure."""
         rows = [(task.key, name, *_packed(task, name, frame)) for name, frame in frames.items()]
         with self._explained(), self._transaction():
             execute = self._connection.execute
@@ -137,7 +137,7 @@ class Journal:
             self._connection.executemany("INSERT INTO frame VALUES (?, ?, ?, ?)", rows)
 
     def record_failure(self, task: Task, error: str) -> None:
-        """Keep why a task failed; it stays unfinished."""
+        """Store why a task failed; the task stays unfinished."""
         with self._explained(), self._transaction():
             row = (task.key, task.title, error)
             self._connection.execute("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", row)

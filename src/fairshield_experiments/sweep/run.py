@@ -1,4 +1,4 @@
-"""A sweep: all tasks that the journal does not have yet, each recorded as soon as it is done.
+"""``run_sweep`` computes the tasks that a journal lacks, and records each when it is done.
 
 However the process ends, at most the tasks that were being computed are lost.
 """
@@ -44,10 +44,10 @@ class SweepReport:
 
 @dataclass
 class TimeLeft:
-    """Seconds to go, if the rest of the weight goes on at the rate of what is done.
+    """TimeLeft estimates the seconds to go from the rate so far, in weight per second.
 
-    What was resumed is no part of ``weight``, and neither workers nor their number are asked:
-    the rate is that of the sweep as a whole, in weight per second of the clock.
+    ``weight`` leaves out resumed tasks.  The rate is that of the sweep as a whole, whatever the
+    number of workers.
     """
 
     weight: float
@@ -78,7 +78,7 @@ def run_sweep(
     _reject_duplicates(tasks)
     had = journal.finished()
     resumed = tuple(task.key for task in tasks if task.key in had)
-    # The heaviest last would leave all workers but one idle at the end.
+    # A heavy task at the end would leave all other workers idle.
     todo = sorted((task for task in tasks if task.key not in had), key=lambda task: -task.weight)
     time_left = TimeLeft(sum(task.weight for task in todo), time.monotonic())
     failures: dict[str, FailedTask] = {}
@@ -99,12 +99,12 @@ def run_sweep(
 
 
 def _record(journal: Journal, result: Result) -> Failure | None:
-    """Write down what happened; the failure, if it is one."""
+    """Record a result in the journal; returns the failure, if it is one."""
     task, outcome, seconds = result
     if not isinstance(outcome, Failure):
         try:
             journal.record(task, outcome, seconds)
-        except fs.InvalidValueError as error:  # something that a journal cannot hold
+        except fs.InvalidValueError as error:  # a frame that cannot be stored
             outcome = Failure(str(error))
         else:
             return None

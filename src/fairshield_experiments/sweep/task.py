@@ -1,4 +1,4 @@
-"""What a computation is: a function's arguments, and a key that names what they say."""
+"""A task is one computation: the arguments of a function, and a key that identifies them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task:
     title
         Names the task in progress and failures.
     arguments
-        By name; they travel to other processes by pickle.
+        By name; they are pickled for other processes.
     weight
         Expected duration relative to the other tasks.
     """

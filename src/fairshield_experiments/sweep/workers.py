@@ -1,4 +1,4 @@
-"""Who computes the tasks: this process, other processes, or (:mod:`.cluster`) other machines.
+"""Workers compute tasks: this process, other processes, or (:mod:`.cluster`) machines.
 
 Workers know nothing of journals.  They answer for every task exactly once, in any order, with its
 frames or with what went wrong; a task that raises or whose worker dies does not stop the others.
@@ -37,7 +37,7 @@ Results = Generator[Result, None, None]
 
 
 class Workers(Protocol):
-    """Who computes."""
+    """Workers compute tasks and yield their results."""
 
     def results(self, function: Function, tasks: Sequence[Task]) -> Results:
         """Compute all tasks, preferably in the order given; yield them as they finish."""
@@ -46,7 +46,7 @@ class Workers(Protocol):
 
 @dataclass(frozen=True)
 class InProcess:
-    """One task after the other, here, on as many threads as this process uses."""
+    """InProcess computes one task after the other in this process, with all its threads."""
 
     def results(self, function: Function, tasks: Sequence[Task]) -> Results:
         """Compute one task whenever the next result is asked for."""
@@ -56,7 +56,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Processes of this machine, one task and one thread each.
+    """Processes computes tasks in processes of this machine, one thread each.
 
     Each has a pipe of its own, so that it is known whose task a dead process was computing: that
     task is given to a new process, up to :data:`DEATHS` times, and the others go on undisturbed.
@@ -78,38 +78,38 @@ class Processes:
 
 
 class Crew(Protocol):
-    """Who takes a few calls at a time."""
+    """Crew takes a limited number of calls at a time, and returns their results."""
 
     def room(self) -> int:
-        """How many more calls it would take; at least 1 if it is not busy."""
+        """How many more calls the crew can take; at least 1 if it is not busy."""
         ...
 
     def give(self, task: Task, call: bytes) -> None:
-        """Have a packed call answered."""
+        """Start to compute a packed call."""
         ...
 
     def busy(self) -> bool:
-        """Whether an answer is to come."""
+        """Whether a result is still to come."""
         ...
 
     def ended(self) -> list[Result]:
-        """Wait for something to happen; the answers that came of it."""
+        """Wait until some calls end; returns their results, which may be none."""
         ...
 
 
 def keep_busy(crew: Crew, function: Function, tasks: Sequence[Task]) -> Results:
-    """Results of all tasks; no more calls are packed than the crew takes."""
+    """Yield the results of all tasks; arguments are pickled only when the crew has room."""
     waiting, done = iter(tasks), list[Result]()
     while True:
         batch = list(islice(waiting, crew.room()))
         for task in batch:
             try:
                 call = packed(function, task.arguments)
-            except Exception as error:  # arguments that cannot travel
+            except Exception as error:  # arguments that cannot be pickled
                 done.append(Result(task, Failure.of(error), 0.0))
             else:
                 crew.give(task, call)
-        # Only now, with everybody busy, may the reader take its time.
+        # Yield only now, when all workers are busy: the consumer may take long.
         yield from done
         done = crew.ended() if crew.busy() else []
         if not (batch or done or crew.busy()):
@@ -117,7 +117,7 @@ def keep_busy(crew: Crew, function: Function, tasks: Sequence[Task]) -> Results:
 
 
 class _ProcessCrew:
-    """Processes, started when there is work for them."""
+    """_ProcessCrew starts processes when there is work for them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -142,7 +142,7 @@ class _ProcessCrew:
         return [result for result in results if result is not None]
 
     def _result(self, process: _Process, task: Task, call: bytes) -> Result | None:
-        """The answer, or nothing if the process died and another is to try."""
+        """The result of a task; ``None`` if its process died and another one tries again."""
         try:
             answered = process.connection.recv_bytes()
         except (EOFError, OSError):
@@ -161,21 +161,21 @@ class _ProcessCrew:
 
 
 class _Process:
-    """A process that serves calls, and this end of its pipe."""
+    """_Process is a worker process, and this end of its pipe."""
 
     def __init__(self) -> None:
         context = get_context("spawn")  # a fork would copy locks that other threads hold
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs,), daemon=True)
         self._process.start()
-        theirs.close()  # the only other end is the process's: its death closes the pipe
+        theirs.close()  # now the process alone has the other end, so that its death closes the pipe
 
     def send(self, call: bytes) -> None:
-        with suppress(OSError):  # it died: reading will say so
+        with suppress(OSError):  # the process died, which the next read reports
             self.connection.send_bytes(call)
 
     def end(self) -> str:
-        """How it ended after it closed its end of the pipe."""
+        """The exit code, in words, of a process that has closed its pipe."""
         self._process.join(timeout=1.0)
         self.kill()
         status = self._process.exitcode or 0

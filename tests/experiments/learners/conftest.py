@@ -1,4 +1,4 @@
-"""People of whom one group is favoured, and a schedule short enough for tests."""
+"""Fixtures: people of whom one group is favoured, and a short training schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairshield_experiments.learners import Examples
 
 @pytest.fixture(scope="session")
 def biased() -> Examples:
-    """The outcome follows one merit, which is higher in group b, and features tell the group."""
+    """People whose outcome follows one merit, higher in group b; features tell the group."""
     rng = np.random.default_rng(0)
     group = (rng.random(2000) < 0.6).astype(np.int8)
     merit = rng.normal(size=2000) + 1.5 * group

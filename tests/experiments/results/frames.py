@@ -40,7 +40,7 @@ def results(seed: int = 0) -> Results:
 
 
 def empty() -> Results:
-    """Nothing was run: frames without rows or columns."""
+    """Results of which nothing was run: frames without rows or columns."""
     nothing = pd.DataFrame()
     return Results(
         datasets=nothing,
@@ -153,7 +153,7 @@ def _runs(rng: np.random.Generator) -> pd.DataFrame:
 def _with_outcomes(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     n = len(frame)
     length = frame["period_length"].to_numpy()
-    # Without a shield the same people fare the same, whatever bound or shield is looked at.
+    # Results without a shield do not depend on the bound or the shield of a row.
     people = frame.groupby(["environment", "learner", "property", "periods", "run", "period"])
     person = people.ngroup().to_numpy()
     luck = rng.random((2, person.max() + 1))[:, person]

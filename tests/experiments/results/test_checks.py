@@ -51,6 +51,7 @@ def test_shares_of_a_published_row_add_up_to_one() -> None:
         assert found[name, "ga"] + found[name, "gb"] == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_every_published_number_is_checked(checks: tuple[Check, ...]) -> None:
     made = {(c.item, c.source, c.what) for c in checks if c.verdict != "not run"}
     assert made == {(n.item, n.source, n.what) for n in everything()}

@@ -17,6 +17,8 @@ from fairshield_experiments.results.figures import FIGURES, finite, look, render
 from fairshield_experiments.results.parts import Figure, Item, Results
 from fairshield_experiments.results.statistics import Estimate
 
+pytestmark = pytest.mark.slow
+
 ITEMS = {item.name: item for item in FIGURES}
 every_item = pytest.mark.parametrize("item", FIGURES, ids=list(ITEMS))
 

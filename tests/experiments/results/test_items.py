@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairshield_experiments.results.items import ITEMS
+from fairshield_experiments.results.items import ITEMS, make_all
 from fairshield_experiments.results.parts import Item, Product, Results
 from fairshield_experiments.results.published import FILES
 from fairshield_experiments.results.tables import claims, models, more, paper
+
+pytestmark = pytest.mark.slow
 
 EXPERIMENTS = {
     *("datasets", "models", "finite", "periodic", "paths", "resources"),
@@ -191,3 +193,16 @@ def test_learners_of_ones_own_are_shown_and_not_pooled(small: Results) -> None:
     columns = paper.utility(more_runs).tables[0].columns
     assert columns[-2:] == ("FinHzn, PR", "FinHzn, Mine")
     assert any(row[1] == "Mine" for row in models.performance(more_runs).tables[0].rows)
+
+
+def test_several_processes_make_what_one_makes() -> None:
+    items, results = ITEMS[:3], frames.results()
+    one, two = (make_all(items, results, processes) for processes in (1, 2))
+    assert list(one) == list(two) == list(items)
+    assert [product.tables for product in one.values()] == [p.tables for p in two.values()]
+
+
+def test_an_item_that_fails_in_another_process_says_so() -> None:
+    broken = replace(frames.results(), runs=None)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="could not be made"):
+        make_all(ITEMS[:3], broken, 2)

@@ -1,4 +1,4 @@
-"""What all workers promise; a test class per kind of workers inherits it and adds a fixture."""
+"""Tests that all kinds of workers must pass; a test class inherits them."""
 
 from __future__ import annotations
 

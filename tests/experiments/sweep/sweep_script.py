@@ -1,4 +1,4 @@
-"""A sweep as a program of its own, to be killed: ``journal log processes tasks pause``."""
+"""A sweep as a program that tests kill: ``journal log processes tasks pause``."""
 
 from __future__ import annotations
 

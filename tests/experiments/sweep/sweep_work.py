@@ -1,4 +1,4 @@
-"""Functions and tasks that tests give to workers; other processes import them from here."""
+"""Functions and tasks for workers; other processes import them from here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def simulate(number: int, size: int, log: str | None = None, pause: float = 0.0)
 
 
 def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
-    """A task that fails in the way it is told to: each time, or until the file exists."""
+    """Fail in the way that the argument says: each time, or until the file exists."""
     if how and once is not None:
         how = "" if Path(once).exists() else how
         Path(once).touch()
@@ -62,7 +62,7 @@ def misbehave(number: int, how: str = "", once: str | None = None) -> Frames:
 
 
 class Luggage:
-    """An argument that counts how often this process has pickled one."""
+    """Luggage is an argument that counts how often this process has pickled one."""
 
     packed = 0
 
@@ -72,14 +72,14 @@ class Luggage:
 
 
 class Fixed:
-    """An argument that cannot travel."""
+    """Fixed is an argument that cannot be pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
         raise RuntimeError("not to be moved")
 
 
 class OneWay:
-    """A result that arrives, but cannot be opened."""
+    """OneWay is a result that can be pickled, but not unpickled."""
 
     def __setstate__(self, state: object) -> None:
         raise EOFError("not to be opened")
@@ -89,7 +89,7 @@ class OneWay:
 
 
 def carry(number: int, luggage: object) -> Frames:
-    """Ignores what it is given."""
+    """Ignore the arguments."""
     return simulate(number, 1)
 
 

@@ -18,11 +18,13 @@ import pytest
 from sweep_conformance import RemoteWorkersConformance
 from sweep_work import simulate, simulations
 
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 from fairshield_experiments.sweep.cluster import ClusterError, Dask
 from fairshield_experiments.sweep.journal import Journal
 from fairshield_experiments.sweep.run import run_sweep
 from fairshield_experiments.sweep.workers import Workers
+
+pytestmark = pytest.mark.slow
 
 versions = pytest.importorskip("distributed.versions")
 

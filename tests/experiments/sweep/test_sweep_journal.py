@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep_work import simulate, simulations
@@ -36,7 +37,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal"
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.permutations(TASKS), st.integers(0, 8))
 def test_frames_are_collected_in_the_order_of_keys(order: list[Task], reopened: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

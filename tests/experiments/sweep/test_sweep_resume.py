@@ -17,6 +17,8 @@ from fairshield_experiments.sweep.journal import Journal
 from fairshield_experiments.sweep.run import run_sweep
 from fairshield_experiments.sweep.workers import InProcess
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 TASKS = 16
 

@@ -10,6 +10,8 @@ import fairshield as fs
 from fairshield_experiments.sweep.task import Task
 from fairshield_experiments.sweep.workers import InProcess, Processes, Workers
 
+pytestmark = pytest.mark.slow
+
 
 class TestInProcess(WorkersConformance):
     @pytest.fixture

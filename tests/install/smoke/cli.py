@@ -1,4 +1,4 @@
-"""The commands of a first session."""
+"""Run the commands of a first session."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A client is made, and says that nobody answers."""
+"""Make a client, and check its error where no service answers."""
 
 import sys
 

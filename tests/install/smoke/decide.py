@@ -1,4 +1,4 @@
-"""A plain install loads a policy, decides, streams and audits; what it cannot do it says."""
+"""Load a policy, decide and audit without extras; check the errors of what needs one."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,7 @@ assert find_spec("numba") is None
 policy = fs.Policy.load("loans.shield")
 shield = fs.Shield(policy)
 assert shield.decide("a", proposed=True).guaranteed
-stream = fs.Stream(policy)
+stream = fs.Run(policy)
 answers = stream.decide_many(["a", "b"] * policy.horizon, [True, False] * policy.horizon)
 assert stream.completed == 2
 log = [{"group": "ab"[i % 2], "accepted": y} for i, y in enumerate(answers.accepted.tolist())]

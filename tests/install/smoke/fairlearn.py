@@ -1,10 +1,10 @@
-"""Constraints are translated."""
+"""Translate constraints of Fairlearn."""
 
 import sys
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of Fairlearn, not ours
+    warnings.simplefilter("ignore")  # warnings of Fairlearn itself
     import fairlearn
 
     from fairshield.fairlearn import property_of

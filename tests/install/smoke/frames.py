@@ -1,11 +1,11 @@
-"""The module for frames loads, and says that there is none."""
+"""Import the module for frames, and check its error for what is no frame."""
 
 import sys
 
 import narwhals
 
 import fairshield as fs
-from fairshield.errors import FairshieldError
+from fairshield.base.errors import FairshieldError
 
 policy = fs.synthesize(
     fs.DemographicParity("0.5"), fs.InputModel.agnostic({"a": 0.5, "b": 0.5}), horizon=2,

@@ -1,10 +1,10 @@
-"""The flavour is there."""
+"""Import the flavour for MLflow."""
 
 import sys
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of MLflow, not ours
+    warnings.simplefilter("ignore")  # warnings of MLflow itself
     import mlflow
 
     import fairshield.mlflow

@@ -1,4 +1,4 @@
-"""Spans can be made and exported."""
+"""Make and export spans."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A picture is drawn."""
+"""Draw a picture."""
 
 import sys
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 import fairshield as fs
-from fairshield.plots import Comparison, Side, plot_running_bias
+from fairshield.reports.plots import Comparison, DrawnWindows, plot_running_bias
 
 prop, steps = fs.DemographicParity("0.2"), np.arange(11)
 counters = np.stack([steps, steps // 2, steps, steps // 3], axis=-1)[None]
-side = Side(prop=prop, counters=counters, unfair=0, windows=1)
+side = DrawnWindows(prop=prop, counters=counters, unfair=0, windows=1)
 picture = Comparison(
     title="one window",
     groups=("a", "b"),

@@ -1,4 +1,4 @@
-"""A service starts, serves its dashboard and stops."""
+"""Start a service, request its pages and stop it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A classifier and its shield are trained and asked."""
+"""Train a classifier with its shield, and let it predict."""
 
 import sys
 

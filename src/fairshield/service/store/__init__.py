@@ -1,8 +1,8 @@
-"""Where logs are kept: one file on this machine, or a PostgreSQL database for several services."""
+"""Stores for logs: an SQLite file for one service, or PostgreSQL for several."""
 
 from __future__ import annotations
 
-from fairshield.errors import MissingExtraError
+from fairshield.base.errors import MissingExtraError
 from fairshield.service.store.base import Connection as Connection
 from fairshield.service.store.base import Database as Database
 from fairshield.service.store.base import KeyRow as KeyRow
@@ -15,9 +15,8 @@ from fairshield.service.store.sqlite import SqliteDatabase
 def open_database(address: str, *, serving: bool = False, read_only: bool = False) -> Database:
     """The database at ``address``: the path of a file, or ``postgresql://…``.
 
-    ``serving`` claims it for this process: a file is then served by nobody else.  A PostgreSQL
-    database is served by as many as like.  ``read_only``
-    changes nothing in it.
+    ``serving`` claims a file for this process, so that no other process can serve it; any number of
+    processes may serve a PostgreSQL database.  With ``read_only`` the database is not changed.
     """
     if address.startswith(("postgresql://", "postgres://")):
         return _postgres(address, read_only)

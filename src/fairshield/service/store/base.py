@@ -1,7 +1,7 @@
-"""What a store can do, written once; dialects say how statements are run.
+"""The operations of a store, written once; dialects say how statements are run.
 
 A :class:`Connection` belongs to one thread at a time.  One of them writes, others read.  Entries
-are only ever added; nothing that a stream has counted is stored but as a digest of its entries
+are only ever added.  What a stream has counted is stored only as a summary of its entries
 (``windows``), from which a replay may begin.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from fairshield.errors import FairshieldError
-from fairshield.service.entries import Row
-from fairshield.service.snapshots import MonitorRow, WindowRow
+from fairshield.base.errors import FairshieldError
+from fairshield.service.log.entries import EntryRow
+from fairshield.service.log.snapshots import MonitorRow, WindowRow
 
 
 class StoreError(FairshieldError):
@@ -152,7 +152,7 @@ class Connection(ABC):
         """
 
     @abstractmethod
-    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], EntryRow]:
         """The entries that bear these idempotency keys."""
 
     @abstractmethod
@@ -164,7 +164,7 @@ class Connection(ABC):
         """Make durable what can be read, however it was written.
 
         A commit that failed, or whose process was killed, may have left entries that can be read
-        and would be lost with the power; they must not be told to anybody before.
+        but would be lost in a power cut.  They must not be sent to a client before this call.
         """
 
     # Schema ---------------------------------------------------------------------------------
@@ -231,14 +231,14 @@ class Connection(ABC):
         found = self.rows("SELECT id FROM streams WHERE name = ?", name)
         return int(found[0][0]) if found else None
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[EntryRow]) -> None:
         """Add entries."""
         self.run_many(
             f"INSERT INTO entries ({ENTRY}) VALUES ({_marks(ENTRY)})",
             [(*row[:3], int(row.overruled), row.key, row.line.decode(), row.hash) for row in rows],
         )
 
-    def entries(self, stream: int, *, after: int = -1, limit: int = 1 << 62) -> list[Row]:
+    def entries(self, stream: int, *, after: int = -1, limit: int = 1 << 62) -> list[EntryRow]:
         """Entries in order, from the one after ``after`` on."""
         found = self.rows(
             f"SELECT {ENTRY} FROM entries WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -251,14 +251,14 @@ class Connection(ABC):
         found = self.rows("SELECT max(seq) FROM entries WHERE stream = ?", stream)[0][0]
         return -1 if found is None else int(found)
 
-    def decision(self, stream: int, n: int) -> Row | None:
+    def decision(self, stream: int, n: int) -> EntryRow | None:
         """The entry of decision ``n``."""
         found = self.rows(f"SELECT {ENTRY} FROM entries WHERE stream = ? AND n = ?", stream, n)
         return as_row(*found[0]) if found else None
 
     def latest(
         self, stream: int, *, before: int = 1 << 62, limit: int, only_overruled: bool = False
-    ) -> list[Row]:
+    ) -> list[EntryRow]:
         """Decisions with ``n`` below ``before``, the latest first."""
         overruled = "AND overruled = 1 " if only_overruled else ""
         found = self.rows(
@@ -370,9 +370,9 @@ class Connection(ABC):
 
 def as_row(
     stream: int, seq: int, n: int | None, overruled: int, key: str | None, line: str, hash: bytes
-) -> Row:
+) -> EntryRow:
     """A row of the table of entries."""
-    return Row(stream, seq, n, overruled == 1, key, line.encode(), bytes(hash))
+    return EntryRow(stream, seq, n, overruled == 1, key, line.encode(), bytes(hash))
 
 
 def _window_row(*columns: Any) -> WindowRow:

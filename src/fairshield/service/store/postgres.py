@@ -1,10 +1,12 @@
-"""A PostgreSQL database: synced at every commit, served by any number of processes at a time.
+"""PostgresDatabase stores logs on a PostgreSQL server, synced at every commit.
+
+Any number of processes may serve it at a time.
 
 Writers of one stream take turns.  Each locks the rows of its streams in the order of their
 numbers, so that no two wait for each other, and looks for the ends of the logs and for
 idempotency keys in statements of their own after that: under READ COMMITTED every statement sees
 what was committed before it began, so these see all that earlier holders of the locks have added.
-Unique indexes are the net below.
+Unique indexes would refuse a second entry of the same number, should this fail.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from fairshield.service.entries import Row
+from fairshield.service.log.entries import EntryRow
 from fairshield.service.store.base import (
     ENTRY,
     Connection,
@@ -94,7 +96,7 @@ class PostgresDatabase(Database):
         return PostgresConnection(self._address, read_only=self._read_only)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: this object holds no connection."""
 
 
 class PostgresConnection(Connection):
@@ -109,7 +111,7 @@ class PostgresConnection(Connection):
         except BaseException as error:
             self._loop.close()
             if isinstance(error, _UNREADABLE):
-                # What could not be read may be part of a password.
+                # The message is not shown: it may quote a part of a password.
                 raise _unreadable() from None
             if not isinstance(error, _TROUBLE):
                 raise
@@ -127,7 +129,7 @@ class PostgresConnection(Connection):
             raise
 
     def _wait(self, ask: Callable[..., Awaitable[T]], *arguments: Any, **options: Any) -> T:
-        """Run one call of the driver to its end."""
+        """Run one call of the driver in the event loop until it returns."""
         if self._lost or self._loop.is_closed():
             raise StoreError(f"the connection to PostgreSQL at {self._where} is closed")
         try:
@@ -137,7 +139,7 @@ class PostgresConnection(Connection):
         except asyncpg.PostgresError as error:
             raise StoreError(f"PostgreSQL: {_said(error)}") from error
         except BaseException as error:
-            # It is not known what the server is doing: nothing more may be sent.
+            # The state of the server is unknown, so this connection is not used again.
             self._lost = True
             if isinstance(error, _TROUBLE):
                 raise StoreError(f"PostgreSQL: {_said(error)}") from error
@@ -164,7 +166,7 @@ class PostgresConnection(Connection):
             raise StoreError("PostgreSQL: the transaction had failed and was rolled back")
 
     def settle(self) -> None:
-        """The server shows nobody what is not durable."""
+        """Do nothing: the server shows no transaction before it is durable."""
 
     def rollback(self) -> None:
         with contextlib.suppress(StoreError):
@@ -201,19 +203,19 @@ class PostgresConnection(Connection):
     def lock_schema(self) -> None:
         self.run("SELECT pg_advisory_xact_lock(?)", _SCHEMA_LOCK)
 
-    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], EntryRow]:
         streams, words = zip(*keys, strict=True) if keys else ((), ())
         found = (as_row(*row) for row in self._wait(self._db.fetch, _FIND, streams, words))
         return {(row.stream, str(row.key)): row for row in found}
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[EntryRow]) -> None:
         if not rows:
             return
         stream, seq, n, overruled, key, line, hash = zip(*rows, strict=True)
         lines, flags = [one.decode() for one in line], [int(one) for one in overruled]
         self._wait(self._db.execute, _APPEND, stream, seq, n, flags, key, lines, hash)
 
-    # What PostgreSQL cannot store, nobody has stored.
+    # Nothing is stored under a name that PostgreSQL cannot store.
 
     def stream(self, name: str) -> int | None:
         return super().stream(name) if _storable(name) else None
@@ -281,9 +283,9 @@ def _unreadable() -> StoreError:
 
 
 def _said(error: BaseException, seconds: float = _ANSWERED_WITHIN) -> str:
-    """What went wrong, without the values that details of the server and the driver may quote."""
+    """The message of an error, without values that the server or the driver may quote."""
     if isinstance(error, asyncpg.PostgresError):
-        return str(getattr(error, "message", None) or error)  # without: the driver's own words
+        return str(getattr(error, "message", None) or error)  # the driver's errors have no message
     if isinstance(error, asyncpg.exceptions.DataError):
         return "a value of the wrong type"
     if isinstance(error, TimeoutError) and not str(error):

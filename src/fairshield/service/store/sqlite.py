@@ -1,4 +1,7 @@
-"""One file: SQLite in WAL mode, synced at every commit, served by one process at a time."""
+"""SqliteDatabase stores logs in an SQLite file in WAL mode, synced at every commit.
+
+One process at a time serves the file.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
+from packaging.version import Version
 
-from fairshield.service.entries import Row
+from fairshield.service.log.entries import EntryRow
 from fairshield.service.store.base import (
     ENTRY,
     Connection,
@@ -23,7 +27,7 @@ from fairshield.service.store.base import (
 )
 
 T = TypeVar("T")
-OLDEST = (3, 51, 3)
+OLDEST = Version("3.51.3")
 """Earlier ones can lose commits when a WAL is reset while other connections use it."""
 _MOST_ROWS = 512
 """Rows in one statement."""
@@ -76,7 +80,7 @@ class SqliteDatabase(Database):
             raise StoreError(f"{self.path} cannot be opened as a database: {error}") from error
 
     def close(self) -> None:
-        """Let others serve the file."""
+        """Release the claim, so that another process can serve the file."""
         if self._claim is not None:
             os.close(self._claim)
             self._claim = None
@@ -87,7 +91,7 @@ class SqliteConnection(Connection):
 
     def __init__(self, path: str, vfs: str | None, *, read_only: bool = False) -> None:
         if not read_only and vfs is None:
-            # Logs name groups: for others than their owner they are made readable on purpose.
+            # Logs name groups: only their owner may read them, unless the owner changes that.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         writing = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         flags = apsw.SQLITE_OPEN_READONLY if read_only else writing
@@ -162,9 +166,9 @@ class SqliteConnection(Connection):
         return {}
 
     def lock_schema(self) -> None:
-        """BEGIN IMMEDIATE has done it."""
+        """Do nothing: BEGIN IMMEDIATE has locked the database."""
 
-    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+    def find(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], EntryRow]:
         columns = ", ".join(f"e.{column}" for column in ENTRY.split(", "))
         found = {}
         for part in _parts(keys):
@@ -181,10 +185,9 @@ class SqliteConnection(Connection):
 
 def check_version(version: str) -> None:
     """Refuse an SQLite that can lose commits."""
-    if tuple(int(part) for part in version.split(".")[:3]) < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
+    if Version(version) < OLDEST:
         raise StoreError(
-            f"SQLite {version} can lose commits when a write-ahead log is reset; {wanted} or later "
+            f"SQLite {version} can lose commits when a write-ahead log is reset; {OLDEST} or later "
             "is needed: pip install --upgrade apsw"
         )
 
@@ -200,7 +203,7 @@ def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 
 @contextlib.contextmanager
 def _failing() -> Iterator[None]:
-    """Errors of the driver as errors of the store."""
+    """Turn errors of the driver into errors of the store."""
     try:
         yield
     except apsw.TooBigError as error:
@@ -210,7 +213,7 @@ def _failing() -> Iterator[None]:
 
 
 def _claimed(path: Path) -> int:
-    """A lock beside the file, which ends with the process; the file's own locks are SQLite's."""
+    """Lock a file beside the database until this process ends; SQLite locks the database."""
     beside = path.with_name(path.name + ".lock")
     handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

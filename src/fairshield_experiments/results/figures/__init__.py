@@ -1,4 +1,4 @@
-"""Figures of the paper, and those that it could not show: pure functions of the results."""
+"""Figures of the paper and further ones: pure functions of the results."""
 
 from __future__ import annotations
 

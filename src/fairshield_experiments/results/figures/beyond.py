@@ -1,4 +1,4 @@
-"""What the paper could not show: learned input models, guaranteed shields, other methods."""
+"""Figures beyond the paper: learned input models, guaranteed shields, other methods."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _draw_methods(axes: Axes, runs: pd.DataFrame) -> None:
 
 
 def _method(runs: pd.DataFrame, method: str) -> tuple[pd.DataFrame, str]:
-    """Rows of a method, and the suffix of the columns that tell of it."""
+    """Rows of a method, and the suffix of the columns that describe it."""
     if method == "erm":
         same = ["environment", "property", "bound", "undefined", "run"]
         return runs.drop_duplicates(same), "_unshielded"

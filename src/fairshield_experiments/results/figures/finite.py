@@ -1,4 +1,4 @@
-"""FinHzn: bias before and after, what a run's overrulings cost in accuracy, and where."""
+"""Figures of finite horizons: bias with and without the shield, and its cost in accuracy."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _draw_distribution(axes: Axes, rows: pd.DataFrame) -> None:
     if before.empty:
         look.say(axes)
         return
-    # Fairness is decided in integers, so the shares come from there; a hair is taken off the bins
-    # so that a bias of exactly κ is drawn left of the line.
+    # The shares in the text come from verdicts in integers.  In the picture 1e-9 is subtracted, so
+    # that a bias of exactly κ is drawn left of the line.
     edges = np.arange(0, _WIDEST + 1.5 * _BIN, _BIN).tolist()
     styles: tuple[tuple[pd.Series, dict[str, Any]], ...] = (
         (after, {"color": look.SKY, "edgecolor": look.BLUE, "hatch": "///", "lw": 0.5}),
@@ -275,7 +275,7 @@ def _draw_boxes(axes: Axes, runs: pd.DataFrame, column: str, names: Sequence[str
 def box_plot(
     axes: Axes, at: Sequence[float], values: Sequence[Any], kind: look.Look, width: float
 ) -> None:
-    """Boxes with whiskers to the 5th and 95th percentile, in one look."""
+    """Draw boxes with whiskers to the 5th and 95th percentile, in one style."""
     if not values:
         return
     axes.boxplot(

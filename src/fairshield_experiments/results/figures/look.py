@@ -1,7 +1,7 @@
-"""How figures look: sizes, colours, names, and how they are written.
+"""Sizes, colours and names of figures, and functions that write them.
 
-Colours are those of Okabe and Ito, which stay apart under every colour blindness; markers, hatches
-and line styles say the same once more for black-and-white print.  Knows nothing about rows.
+Colours are those of Okabe and Ito, which can be told apart under every colour blindness; markers,
+hatches and line styles do the same in black-and-white print.  This module knows nothing about rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LOOK = style.context(
         },
     ]
 )
-"""Decorates what draws; settings of the user's own matplotlib do not reach the figures."""
+"""A decorator for functions that draw: the user's settings of matplotlib have no effect."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ def grid(
     drawing = Drawing(figsize=(WIDTH, height), layout="constrained")
     panels = drawing.subplots(n_rows, n_columns, squeeze=False, **options)
     for axes in panels.flat:
-        # As many ticks whatever the size: else labels grow after room was made for them.
+        # A fixed number of ticks: else labels change after the layout was computed.
         axes.locator_params(nbins=5)
     return drawing, panels
 
 
 def say(axes: Axes, text: str = "not run") -> None:
-    """An empty panel says why it is empty."""
+    """Write into an empty panel why it is empty."""
     axes.tick_params(left=False, labelleft=False)
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color="#595959",
@@ -150,13 +150,13 @@ def finish(name: str, title: str, caption: str, drawing: Drawing) -> Figure:
     engine = drawing.get_layout_engine()
     if engine is not None:
         engine.execute(drawing)
-    # With any engine, even one that does nothing, matplotlib would draw everything twice.
+    # No layout engine from here on: with any, matplotlib would draw everything twice.
     drawing.set_layout_engine(None)
     return Figure(name, title, caption, drawing)
 
 
 def drawn(figure: Figure) -> Figure:
-    """The figure as its files."""
+    """The figure as the contents of its files."""
     files = {kind: render(figure, kind) for kind in ("svg", "png")}
     return replace(figure, drawing=None, files=files)
 

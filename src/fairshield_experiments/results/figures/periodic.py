@@ -1,4 +1,4 @@
-"""Periodic shields: one run from start to end, bias and utility loss period by period."""
+"""Figures of periodic shields: one whole run, and bias and utility loss by period."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _bias_by_period(
 
 
 def _draw_periods(axes: Axes, rows: pd.DataFrame, shield: str, condition: str | None) -> None:
-    # The same people without a shield stand beside every shield; one of them is enough.
+    # Rows of every shield repeat the same unshielded run; one of them is enough.
     named = [name for name in PERIODIC if name in set(rows["shield"])]
     part = select(rows, shield=named[:1] if shield == "none" else shield)
     if part.empty:

@@ -1,4 +1,4 @@
-"""Time and memory of synthesis, ours and the published implementation's."""
+"""Figure of time and memory of synthesis, beside the published implementation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rows as figures want them: chosen, and in the paper's order.
+"""Functions that select rows for figures, in the paper's order.
 
-Every function takes an empty frame, even one without columns.
+Every function accepts an empty frame, even one without columns.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def normalised(rows: pd.DataFrame, column: str = "bias") -> pd.Series:
 
 
 def in_order(found: Iterable[Any], known: Iterable[Any]) -> list[Any]:
-    """All known values in their order, then found ones that nobody foresaw."""
+    """Known values in their order, then all others."""
     known = list(known)
     return [*known, *sorted({value for value in found if value not in known}, key=str)]
 
@@ -65,7 +65,7 @@ def conventions(rows: pd.DataFrame) -> list[str]:
 
 
 def text_convention(rows: pd.DataFrame) -> str:
-    """The convention of the paper's text, or the one the rows have if they do not have that."""
+    """The convention of the paper's text; if the rows lack it, the one they have."""
     found = conventions(rows)
     return "bias-0" if "bias-0" in found else found[0]
 

@@ -1,4 +1,4 @@
-"""Mean utility loss as coloured tables: environments by learners, and by periodic shields."""
+"""Figures of mean utility loss as coloured tables, by learner and by periodic shield."""
 
 from __future__ import annotations
 

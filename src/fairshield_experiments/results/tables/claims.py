@@ -1,4 +1,4 @@
-"""What the paper says in words, and whether our runs show it."""
+"""The table of statements in the paper's text, and whether our runs support them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _environments(evidence: Evidence) -> Found:
 
 
 def _least_and_most(evidence: Evidence) -> Found:
-    """On the people with whom both Dynamic and Static-BW met their condition."""
+    """Losses on the people for whom both Dynamic and Static-BW met their condition."""
     frame = evidence.periods
     met = frame[frame["condition"] == 1]
     shields = {

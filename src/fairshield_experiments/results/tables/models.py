@@ -1,4 +1,4 @@
-"""Data sets, classifiers, and what a synthesis costs."""
+"""Tables of data sets, of classifiers, and of the cost of a synthesis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARES = {"y0": "y = 0 (%)", "y1": "y = 1 (%)", "ga": "group a (%)", "gb": "gro
 
 
 def datasets(results: Results) -> Product:
-    """Who is in the seven environments."""
+    """The table of the seven environments: people, groups and outcomes."""
     frame = results.datasets
     known = {} if frame.empty else {str(row["environment"]): row for _, row in frame.iterrows()}
 
@@ -39,7 +39,7 @@ def datasets(results: Results) -> Product:
         if number.environment not in known:
             return NOT_RUN
         value = float(known[number.environment][number.measure])
-        # Counted, not estimated: no error.
+        # These numbers are counted, so they have no standard error.
         return Finding(Estimate(100 * value if number.unit == "%" else value, 0.0, 1))
 
     table = Table(
@@ -146,7 +146,7 @@ def resources(results: Results) -> Product:
 
 
 def _measured(frame: pd.DataFrame) -> dict[tuple[str, int, int, str], float]:
-    """Ours by property, horizon, levels and measure; measured more than once: the best."""
+    """Our measurements by property, horizon, levels and measure; the best of repeated ones."""
     found: dict[tuple[str, int, int, str], float] = {}
     for _, row in frame.iterrows():
         for measure in _MEASURES:

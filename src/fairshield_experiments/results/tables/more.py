@@ -1,4 +1,4 @@
-"""What the paper could not show: guarantees, input models, minimum support, other methods."""
+"""Tables beyond the paper: guarantees, input models, minimum support, other methods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _n(frame: pd.DataFrame) -> str:
 
 
 def _conventions(frame: pd.DataFrame) -> list[str]:
-    """Those that were run; both where nothing was."""
+    """The conventions that were run; both if none was."""
     run = set(frame["undefined"])
     return [name for name in UNDEFINED if name in run] or list(UNDEFINED)
 
@@ -97,7 +97,7 @@ def _guaranteed_cells(own: pd.DataFrame, base: pd.DataFrame) -> tuple[str, ...]:
 
 
 def inputs(results: Results) -> Product:
-    """What a better input model is worth: utility loss, on the same people."""
+    """The table of utility loss by input model, on the same people."""
     tables = []
     for shield in ("finite-horizon", *PERIODIC):
         frame = totals(select(results.runs, shield=shield, inputs=tuple(INPUTS), min_support=0))
@@ -139,7 +139,7 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
 
 
 def _comparable(models: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Runs that all models have which were run at all."""
+    """For each model, the runs that all models have; models that were not run stay empty."""
     run = {name: frame for name, frame in models.items() if len(frame)}
     if not run:
         return dict(models)
@@ -148,7 +148,7 @@ def _comparable(models: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def _gaps(compared: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Paired runs of two models each."""
+    """Runs of each two models on the same people, with the difference of their losses."""
     pairs = (("learned", "agnostic"), ("confidence", "agnostic"), ("confidence", "learned"))
     return {
         f"{left} - {right}": paired(compared[left], compared[right], SAME_PEOPLE, "loss")
@@ -167,7 +167,7 @@ def _inputs_cells(
 
 
 def _least_loss(where: str, compared: Mapping[str, pd.DataFrame]) -> str:
-    """The answer, with the difference from the runner-up and whether it is beyond chance."""
+    """A sentence on which model loses least, by how much, and whether that is beyond chance."""
     losses = {name: statistics.mean(frame, "loss") for name, frame in compared.items()}
     known = sorted((loss.value, name) for name, loss in losses.items() if loss is not None)
     if len(known) < 2:
@@ -187,7 +187,7 @@ def _least_loss(where: str, compared: Mapping[str, pd.DataFrame]) -> str:
 
 
 def support(results: Results) -> Product:
-    """What it saves to ask for fairness only once both groups have enough people."""
+    """The table of what is saved if fairness is required from a minimum support on."""
     plain = windows(results, learner=learners(results.runs))
     asked = totals(select(results.runs, shield="finite-horizon", inputs="agnostic"))
     asked = asked[asked["min_support"].astype(float) > 0]

@@ -1,4 +1,4 @@
-"""The paper's simulations: windows with every classifier, periods with ERM."""
+"""Tables of the paper's simulations: windows with every classifier, periods with ERM."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fairness(results: Results) -> Product:
 
     def find(number: Published, undefined: Undefined) -> Finding:
         if gaps:
-            return NOT_RUN  # a part of the pool is not to be compared with the whole
+            return NOT_RUN  # the published number is of all learners together
         ours = found[number.prop, undefined, number.shield][number.measure]
         notes = () if number.shield == "none" else (_LABEL,) * (number.source == "tab:fair_distr")
         return Finding(ours, notes=notes)
@@ -192,7 +192,7 @@ def _nearer(number: Published, one: Estimate, other: Estimate) -> bool:
 
 
 def _model_note(results: Results, number: Published) -> tuple[str, ...]:
-    """How unfair our classifier is beside theirs: what there is to correct."""
+    """A sentence on how unfair our classifier is beside the paper's."""
     name = "dp" if number.prop == "demographic-parity" else "eqopp"
     ours = metric(results, number.environment, number.learner, name)
     theirs = [
@@ -317,7 +317,7 @@ def periodic(results: Results) -> Product:
 
 
 def _unshielded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same people without a shield: each run once, though several shields ran on it."""
+    """Runs without a shield, each once, though several shields decided the same people."""
     keys = [c for c in (*SETTING, "run") if c != "shield"]
     once = frame.sort_values("shield").drop_duplicates(keys)
     none = once[["condition"]].astype(float) * float("nan")

@@ -66,5 +66,5 @@ def convention(undefined: str) -> str:
 
 
 def sentences(*parts: str) -> str:
-    """Those that say something, one after the other."""
+    """The sentences that are not empty, joined."""
     return " ".join(filter(None, parts))

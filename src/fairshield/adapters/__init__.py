@@ -1,0 +1,1 @@
+"""Adapters put shields into other libraries: frames, scikit-learn, Fairlearn, MLflow, TOML."""

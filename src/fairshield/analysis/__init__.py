@@ -1,0 +1,1 @@
+"""Functions that examine policies (verify, simulate, explain, pareto) and logs (audit)."""

@@ -1,0 +1,299 @@
+"""LogAuditor reads a log line by line, and counts and judges it independently of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import date
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from fairshield.analysis.recount import Recount
+from fairshield.analysis.report import Audited, AuditReport, Difference, Violation, Window
+from fairshield.analysis.terms import Decider, PeriodicDecider
+from fairshield.base.counts import Counts, Group
+from fairshield.base.errors import (
+    InvalidValueError,
+    UnknownGroupError,
+    WindowOverError,
+)
+from fairshield.base.groups import MISSING, Unseen
+from fairshield.policy import Policy
+from fairshield.records import Record
+from fairshield.records.dates import Calendar
+from fairshield.runtime.shield import Shield
+from fairshield.runtime.step import Decision
+from fairshield.spec import Property, rates_of, reach_of
+from fairshield.spec.outcomes import ADVICE, Coverage, OutcomeTally
+
+
+class _Entry(NamedTuple):
+    """One line of the log, checked."""
+
+    line: int
+    group: Group
+    accepted: bool
+    outcome: bool | None
+    overruled: bool
+    cost: float
+
+
+class LogAuditor:
+    """Reads a log line by line: what each line says, what its window led to, totals of all."""
+
+    def __init__(
+        self,
+        prop: Property,
+        start: Counts,
+        horizon: int | None,
+        period: int | None,
+        checkpoints: tuple[int, ...],
+        policy: Policy | None,
+        shield: PeriodicDecider | None,
+        watch: Callable[[Audited], None] | None,
+        calendar: Calendar,
+    ) -> None:
+        self.calendar = calendar
+        self.prop, self.policy, self.watch = prop, policy, watch
+        self.decider: Decider | None = shield
+        self.recount = Recount(
+            prop,
+            start,
+            horizon=horizon if period is None else period,
+            goes_on=period is not None,
+            points=frozenset(checkpoints),
+        )
+        self.labelled = prop.relevant_outcome is not None
+        decided_for = policy if shield is None else shield.policy
+        self.decider_prop = None if decided_for is None else decided_for.prop
+        self.decider_labelled = decided_for is not None and decided_for.labelled
+        self.windows: list[Window] = []
+        self.violations: list[Violation] = []
+        self.difference: Difference | None = None
+        self.decisions, self.overruled, self.paid = 0, 0, 0.0
+        self.checked = self.told = 0
+        self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
+        self.by_position: list[int] = []
+        self.followed: dict[Group, int] = {}
+        self.outcomes = OutcomeTally()
+        self._open_window()
+
+    def _open_window(self) -> None:
+        self.first_line = 0
+        self.days: list[date] | None = []
+        if self.policy is not None:
+            self.decider = Shield(self.policy)
+
+    def read(self, records: Iterable[Record], unseen: Unseen) -> AuditReport:
+        """Audit all records in their order."""
+        for record, following in _with_next(self._counted(records, unseen)):
+            self._add(record, following)
+        return self._report()
+
+    def _counted(self, records: Iterable[Record], unseen: Unseen) -> Iterator[Record]:
+        """Yield records under declared groups; count, and leave out, people who were followed.
+
+        ``unseen`` says under which declared group a record of another group counts.
+        """
+        known, empty = tuple(self.by_group), nobody_of(unseen)
+        for record in records:
+            group = record.group(empty=empty)
+            name: Group | None = group
+            if group not in self.by_group and unseen.kind != "refuse":
+                name = unseen.known_as(group, known)
+            if name is None:
+                self.followed[group] = self.followed.get(group, 0) + 1
+            else:
+                yield (
+                    record
+                    if record.fields.get("group") == name
+                    else record._replace(fields=record.fields | {"group": name})
+                )
+
+    def _add(self, record: Record, following: Record | None) -> None:
+        """Count one decision, and ask the property if it had to hold after it."""
+        is_last = following is None
+        entry = self._entry(record, is_last)
+        self.told += not (record.missing("proposed") and record.missing("overruled"))
+        derived, recount = self._derive_again(record, entry), self.recount
+        window, position = recount.windows, recount.decided
+        before = () if self.watch is None else recount.numbers()
+        self._tally(entry)
+        recount.add(entry.group, entry.accepted, entry.outcome)
+        if self.labelled and entry.outcome is not None:
+            self.outcomes.know(entry.group, entry.accepted, entry.outcome)
+        if self.watch is not None:
+            self.watch(
+                Audited(
+                    record, window, position, entry.group, entry.accepted, entry.overruled,
+                    entry.cost, derived, before, recount.numbers(),
+                )
+            )  # fmt: skip
+        pending = self.labelled and entry.outcome is None
+        self._note_day(record)
+        at_end = self._ends(record, following)
+        if not pending and (at_end or recount.due):
+            self._check(entry.line)
+        if at_end or is_last:
+            name = None if self.calendar.by is None else self.calendar.period(record)
+            self._close_window(entry.line, complete=at_end and not pending, name=name)
+
+    def _ends(self, record: Record, following: Record | None) -> bool:
+        """Whether the window is over after this record."""
+        if self.recount.horizon is not None:
+            return self.recount.full
+        if following is None or self.calendar.by is None:
+            return following is None
+        return self.calendar.period(record) != self.calendar.period(following)
+
+    def _note_day(self, record: Record) -> None:
+        """Extend the first and the last day of the window; forget both if a record has no date."""
+        if self.days is None and self.calendar.format is None:
+            return
+        day = self.calendar.day(record)
+        if day is None or self.days is None:
+            self.days = None
+        elif not self.days:
+            self.days = [day, day]
+        elif not self.days[0] <= day <= self.days[1]:
+            self.days = [min(day, self.days[0]), max(day, self.days[1])]
+
+    def _entry(self, record: Record, is_last: bool) -> _Entry:
+        group, accepted = record.group(), record.flag("accepted")
+        if group not in self.by_group:
+            known = " or ".join(repr(name) for name in self.by_group)
+            raise UnknownGroupError(
+                f"line {record.line}: unknown group {group!r}, expected {known}"
+            )
+        outcome = self._outcome(record, is_last)
+        return _Entry(
+            record.line, group, accepted, outcome, _overruled(record, accepted), record.cost()
+        )
+
+    def _outcome(self, record: Record, is_last: bool) -> bool | None:
+        if not self.labelled and not self.decider_labelled:
+            return None
+        if not record.missing("outcome"):
+            return record.flag("outcome")
+        if is_last:
+            return None
+        needs = self.prop if self.labelled else self.decider_prop
+        who = "accepted" if record.flag("accepted") else "rejected"
+        raise InvalidValueError(
+            f"line {record.line}: no 'outcome' of somebody who was {who}, without which {needs} "
+            "cannot be checked; only the last decision of a log may still wait for it, and "
+            f"{ADVICE}"
+        )
+
+    def _derive_again(self, record: Record, entry: _Entry) -> Decision | None:
+        """Decide the request again, until a decision differs."""
+        if self.decider is None or self.difference is not None:
+            return None
+        proposed = record.flag("proposed")
+        try:
+            ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
+        except WindowOverError as error:
+            raise InvalidValueError(f"line {entry.line}: {error}") from None
+        if ours.accepted != entry.accepted:
+            self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
+        elif entry.outcome is not None and self.decider_labelled:
+            self.decider.observe(ours, outcome=entry.outcome)
+        return ours
+
+    def _tally(self, entry: _Entry) -> None:
+        position = self.recount.decided
+        if position == 0:
+            self.first_line = entry.line
+        self.decisions += 1
+        if position == len(self.by_position):
+            self.by_position.append(0)
+        if entry.overruled:
+            self.overruled += 1
+            self.by_group[entry.group] += 1
+            self.by_position[position] += 1
+            self.paid += entry.cost
+
+    def _check(self, line: int) -> None:
+        self.checked += 1
+        recount, finding = self.recount, self.recount.judge()
+        if finding.verdict == "unfair":
+            counts = recount.counts
+            bias = self.prop.bias_of(counts)
+            self.violations.append(
+                Violation(recount.windows, line, recount.decided, counts, bias, finding)
+            )
+
+    def _close_window(self, line: int, *, complete: bool, name: str | None) -> None:
+        counts = self.recount.counts
+        days = [None, None] if self.days is None else [day.isoformat() for day in self.days]
+        self.windows.append(
+            Window(
+                first_line=self.first_line,
+                last_line=line,
+                decisions=self.recount.decided,
+                counts=counts,
+                bias=self.prop.bias_of(counts),
+                holds=self.prop.holds(counts),
+                complete=complete,
+                finding=self.prop.finding(counts),
+                verdict=self.recount.verdict,
+                name=name,
+                first_date=days[0],
+                last_date=days[1],
+            )
+        )
+        self.recount.end()
+        self._open_window()
+
+    def _report(self) -> AuditReport:
+        """What has been found so far."""
+        report = AuditReport(
+            prop=str(self.prop),
+            limit=self.prop.limit,
+            windows=tuple(self.windows),
+            violations=tuple(self.violations),
+            difference=self.difference,
+            decisions=self.decisions,
+            overruled=self.overruled,
+            paid=self.paid,
+            overruled_by_group=self.by_group,
+            overruled_by_position=tuple(self.by_position),
+            followed=self.followed,
+            checked=self.checked,
+            told=self.told,
+            coverage=self._coverage(),
+        )
+        if report.latest is None:
+            return report
+        ends = [window.counts for window in self.windows if window.complete]
+        groups = rates_of(self.prop, self.windows[report.latest].counts)
+        return replace(report, groups=groups, reach=reach_of(self.prop, ends))
+
+    def _coverage(self) -> Coverage | None:
+        relevant = self.prop.relevant_outcome
+        return None if relevant is None else self.outcomes.coverage(relevant=relevant)
+
+
+def _overruled(record: Record, accepted: bool) -> bool:
+    """Whether the proposal was overruled; without a proposal, what the record itself says."""
+    if record.missing("proposed"):
+        return not record.missing("overruled") and record.flag("overruled")
+    overruled = record.flag("proposed") != accepted
+    if not record.missing("overruled") and record.flag("overruled") != overruled:
+        raise InvalidValueError(
+            f"line {record.line}: 'overruled' is {record.fields['overruled']!r}, which contradicts "
+            f"'proposed' {record.fields['proposed']!r} and 'accepted' "
+            f"{record.fields['accepted']!r}: correct one of the three, or leave out 'overruled'"
+        )
+    return overruled
+
+
+def _with_next(records: Iterable[Record]) -> Iterator[tuple[Record, Record | None]]:
+    for record, following in pairwise(chain(records, [None])):
+        if record is not None:
+            yield record, following
+
+
+def nobody_of(unseen: Unseen) -> Group | None:
+    """The group under which people without a group are read; ``None`` if they are refused."""
+    return None if unseen.kind == "refuse" else MISSING

@@ -1,0 +1,73 @@
+"""Compiled functions that find the states of the next layer from those of one layer.
+
+A layer is one byte per state, in the order of the numbers of
+:mod:`fairshield.policy.many.layout`, whatever the policy's own tables are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.base.compiler import NO_ALLOCATION, jit
+from fairshield.policy.codes import accepts
+from fairshield.policy.jitable import answer
+from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, go_on, sums_of
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.uint8]
+_jit = jit(**NO_ALLOCATION)
+
+REJECT, ACCEPT = 1, 2
+
+
+@_jit
+def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
+    """Decisions that some proposal and cost level lead to, as bits: ``REJECT | ACCEPT``.
+
+    Stops once both were found.  The highest cost comes first: at a cost that is never worth paying
+    both proposals are followed, unless one of them is infeasible.
+    """
+    found = 0
+    for i in range(len(levels) - 1, -1, -1):
+        for proposed in (False, True):
+            accepted = accepts(ranks, code, t, group, proposed, levels[i])
+            found |= ACCEPT if accepted else REJECT
+        if found == REJECT | ACCEPT:
+            break
+    return found
+
+
+@_jit
+def expand(tables: Any, t: int, levels: Ints, here: Flags, after: Flags, walk: Walk) -> int:
+    """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions."""
+    transitions, at, state, end = 0, walk.at, 0, begin(walk, t)
+    while state < end:
+        enter_row(walk, tables.labelled, t)
+        for k in range(at[0] + 1):
+            if not here[state + k]:
+                continue
+            at[1] = k
+            for group in range(len(at) // 2):
+                code = answer(tables, t, at, group)[2]
+                found = answers(tables.ranks, code, t, group, levels)
+                for accepted in range(2):
+                    if found & (ACCEPT if accepted else REJECT):
+                        after[walk.after[2 * group + accepted] + k] = 1
+                        transitions += 1
+            if tables.labelled:
+                # A person who does not count leaves the counters, and so the place, as they are.
+                after[state + k] = 1
+        state += at[0] + 1
+        go_on(walk.sums, 1)
+    return transitions
+
+
+@_jit
+def counters_in(terms: Ints, t: int, states: Ints, sums: Ints, found: Ints) -> None:
+    """Counters of states given by their place in layer ``t``."""
+    for i in range(len(states)):
+        sums_of(terms, t, states[i], sums)
+        counters_of(sums, found[i])

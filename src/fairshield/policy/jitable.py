@@ -1,0 +1,44 @@
+"""Makes look-ups of all kinds of decisions callable from compiled functions by one name.
+
+Importing this module loads numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairshield.base.compiler import NO_ALLOCATION, by_type, jitable
+from fairshield.policy import layout, lookups
+from fairshield.policy.layout import pair_start as pair_start
+from fairshield.policy.lookups import RowTables
+from fairshield.policy.lookups import count_up_to as count_up_to
+from fairshield.policy.many import lookups as states
+from fairshield.policy.many.lookups import StateTables
+from fairshield.policy.many.lookups import number_of as number_of
+
+# Inlined, because passing the many arrays of a policy takes as long as a look-up.
+_INLINE: dict[str, Any] = {"forceinline": True, **NO_ALLOCATION}
+
+for function in (
+    layout.rows_of_pairs, layout.rows_of_smaller_pairs, layout.pair_start, layout.place,
+    lookups.count_up_to, lookups._dense_start, lookups._cut_code, lookups.code_of,
+    lookups.feasible, lookups._look_up_any, states.number_of, states.code_of, states.look_up,
+):  # fmt: skip
+    jitable(function, **NO_ALLOCATION)
+jitable(lookups.look_up, **_INLINE)
+
+
+def answer(tables: Any, t: int, at: Any, group: int) -> Any:
+    """:meth:`fairshield.policy.decisions.Decisions.look_up` of an array of counters, compiled."""
+    raise NotImplementedError("called from compiled functions only")
+
+
+def _of_rows(tables: RowTables, t: int, at: Any, group: int) -> tuple[bool, bool, int]:
+    return lookups.look_up(tables, t, (at[0], at[1], at[2], at[3]), group)
+
+
+def _of_states(tables: StateTables, t: int, at: Any, group: int) -> tuple[bool, bool, int]:
+    return states.look_up(tables, t, at, group)
+
+
+by_type(answer, {RowTables: _of_rows, StateTables: _of_states}, **_INLINE)

@@ -1,0 +1,313 @@
+"""Specification: what a policy has to keep, over which window, and which inputs it expects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.base.counts import At, Counts, Group, GroupCount, is_whole, unknown_group
+from fairshield.base.errors import InvalidValueError, check_kind
+from fairshield.inputs import InputModel, Inputs, InputSchedule
+from fairshield.records import as_number
+from fairshield.spec import Property, both, can_bind
+
+_MOST_SEEN = 10**15
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Specification:
+    """Specification holds everything about a window except how its policy is made.
+
+    The constructor takes complete fields of the exact types and refuses others.  :meth:`of` takes
+    a user's arguments, converts them and fills in defaults.
+
+    Attributes
+    ----------
+    prop
+        What must hold.
+    inputs
+        What to expect; decides the cost, never the guarantee.
+    horizon
+        Number of decisions in the window.
+    start
+        Counters before the first decision, by group in the order of the input model.
+    checkpoints
+        Other numbers of decisions after which the property must hold, rising.
+    further
+        Decisions planned for beyond the horizon, which then is a checkpoint.
+    terminal
+        What must hold at the end of the plan besides ``prop``.
+    spread, risen
+        The planned price of overruling rises linearly over the window, from ``risen`` times itself
+        to ``spread`` times itself.  Only what is left of a window has risen by more than 1.
+    """
+
+    prop: Property
+    inputs: Inputs
+    horizon: int
+    start: Counts
+    checkpoints: tuple[int, ...] = ()
+    further: int = 0
+    terminal: Property | None = None
+    spread: float = 1.0
+    risen: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        horizon: int,
+        start: Mapping[Group, tuple[int, int]] | None = None,
+        checkpoints: Iterable[int] = (),
+        further: int = 0,
+        terminal: Property | None = None,
+        spread: float = 1.0,
+    ) -> Specification:
+        """The specification of a user's arguments, which are those of :func:`synthesize`."""
+        check_subject(prop, inputs)
+        _check_window(horizon, further)
+        return cls(
+            prop=prop,
+            inputs=inputs,
+            horizon=int(horizon),
+            start=started(inputs, start),
+            checkpoints=_in_order(checkpoints, int(horizon), int(further)),
+            further=int(further),
+            terminal=_more_than(prop, terminal),
+            spread=float(as_number(spread, "spread")),
+        )
+
+    def __post_init__(self) -> None:
+        check_subject(self.prop, self.inputs)
+        _check_window(self.horizon, self.further)
+        if tuple(self.start) != self.groups:
+            raise InvalidValueError(
+                f"counters start for groups {tuple(self.start)}, not {self.groups}"
+            )
+        _check_points(self.checkpoints, self.planned)
+        _check_terminal(self.prop, self.terminal)
+        _check_spread(self.spread, self.further)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The names of the groups; the first is the paper's group a."""
+        return self.inputs.groups
+
+    @property
+    def labelled(self) -> bool:
+        """Whether decisions must be followed by their outcome."""
+        return self.prop.relevant_outcome is not None
+
+    @property
+    def planned(self) -> int:
+        """Decisions of the whole plan."""
+        return self.horizon + self.further
+
+    @property
+    def n_levels(self) -> int:
+        """How many cost levels are told apart."""
+        return len(self.inputs.table(1).levels)
+
+    @cached_property
+    def due(self) -> tuple[int, ...]:
+        """Numbers of decisions after which the property must hold, the horizon last."""
+        return (*(c for c in self.checkpoints if c < self.horizon), self.horizon)
+
+    def required(self, decided: int) -> tuple[Property, ...]:
+        """What must hold after so many decisions; at the end of the plan ``terminal`` as well."""
+        if decided not in self.due:
+            return ()
+        return (self.prop,) if decided < self.planned else both(self.prop, self.terminal)
+
+    def keeps(self, counts: Counts, decided: int) -> bool:
+        """Whether these counters, start included, satisfy what is required after so many decisions.
+
+        It is true where nothing is required then.
+        """
+        return all(prop.holds(counts) for prop in self.required(decided))
+
+    @cached_property
+    def can_bind(self) -> bool:
+        """Whether the property binds some counters of the window; if not, nothing is promised."""
+        return any(
+            can_bind(prop, self.start, [decided])
+            for decided in reversed(self.due)
+            for prop in self.required(decided)
+        )
+
+    @property
+    def rise(self) -> NDArray[np.float64] | None:
+        """``(horizon,)``: the factors of the planned prices; ``None`` if they are all 1."""
+        if self.spread == self.risen == 1.0:
+            return None
+        return np.linspace(self.risen, self.spread, self.horizon)
+
+    # Counters -------------------------------------------------------------------------------
+
+    def start_counts(self) -> tuple[GroupCount[int], ...]:
+        """Counters before the first decision, in the order of the groups."""
+        return tuple(self.start.values())
+
+    def since_start(self, counts: Counts) -> At:
+        """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""
+        check_kind(counts, Counts, "counts must be Counts of people seen and accepted by group")
+        gained = []
+        for group in self.groups:
+            now, then = counts[group], self.start[group]
+            seen, accepted = now.seen - then.seen, now.accepted - then.accepted
+            if not 0 <= accepted <= seen:
+                raise InvalidValueError(
+                    f"group {group!r} has {now.accepted} accepted of {now.seen}, which does not "
+                    f"continue the policy's start of {then.accepted} of {then.seen}"
+                )
+            gained += [seen, accepted]
+        return tuple(gained)
+
+    def position(self, counts: Counts, decided: int) -> At:
+        """:meth:`since_start`, checked to be what ``decided`` decisions can lead to."""
+        at = self.since_start(counts)
+        seen = sum(at[::2])
+        fits = is_whole(decided) and (seen <= decided if self.labelled else seen == decided)
+        if not fits or decided > self.horizon:
+            raise InvalidValueError(
+                f"{seen} people counted since the start do not fit {decided!r} decisions of a "
+                f"window of {self.horizon}"
+            )
+        return at
+
+    # Parts ----------------------------------------------------------------------------------
+
+    def rest(self, counts: Counts, decided: int) -> Specification:
+        """The specification of the plan's rest, after ``decided`` decisions led to ``counts``."""
+        left = self.horizon - decided
+        rise = self.rise
+        return replace(
+            self,
+            inputs=self.inputs.after(decided, self.planned - decided),
+            # At the horizon, the ``further`` decisions are left.
+            horizon=left or self.further,
+            further=self.further if left else 0,
+            start=counts,
+            checkpoints=tuple(c - decided for c in self.checkpoints if c > decided),
+            risen=1.0 if rise is None else float(rise[decided]),
+        )
+
+    def upto(self, decided: int, terminal: Property | None) -> Specification:
+        """The specification of the first ``decided`` decisions, with ``terminal`` at their end."""
+        return replace(self, horizon=decided, further=0, checkpoints=(), terminal=terminal)
+
+
+def check_subject(prop: object, inputs: object) -> None:
+    """Raise if ``prop`` is no property or ``inputs`` no input model."""
+    if not isinstance(prop, Property):
+        raise InvalidValueError(
+            f"prop is a property such as DemographicParity('0.1'), got {prop!r}"
+        )
+    if not isinstance(inputs, (InputModel, InputSchedule)):
+        raise InvalidValueError(
+            f"inputs is an InputModel or an InputSchedule, got {type(inputs).__name__}: see "
+            "InputModel.agnostic"
+        )
+    prop.check_groups(len(inputs.groups))
+
+
+def started(inputs: Inputs, start: Mapping[Group, tuple[int, int]] | None) -> Counts:
+    """Start counters in the order of the groups of ``inputs``; ``None`` means nobody seen."""
+    if start is None:
+        return Counts.zero(inputs.groups)
+    if not isinstance(start, Mapping):
+        raise InvalidValueError(
+            f"start maps groups to (seen, accepted), as in Counts({{'a': (10, 8), ...}}), got "
+            f"{start!r}"
+        )
+    start = Counts(start)
+    for group in start:
+        if group not in inputs.groups:
+            raise unknown_group(group, inputs.groups)
+    for group in inputs.groups:
+        if group not in start:
+            raise InvalidValueError(
+                f"start has no counters for group {group!r}: give (0, 0) for none"
+            )
+        if start[group].seen > _MOST_SEEN:
+            raise InvalidValueError(
+                f"start counts {start[group].seen} people, at most {_MOST_SEEN}"
+            )
+    return Counts({g: start[g] for g in inputs.groups})
+
+
+def _check_window(horizon: int, further: int) -> None:
+    if not is_whole(horizon) or horizon < 1:
+        raise InvalidValueError(
+            f"horizon must be a whole number of at least 1, got {horizon!r}: it is the number of "
+            "decisions after which the property must hold"
+        )
+    if not is_whole(further) or further < 0:
+        raise InvalidValueError(
+            f"further must be a whole number of at least 0, got {further!r}: it is the number of "
+            "decisions to plan for beyond the horizon"
+        )
+
+
+def _in_order(checkpoints: Iterable[int], horizon: int, further: int) -> tuple[int, ...]:
+    """Checkpoints in rising order; the horizon is one of them only if the plan goes on."""
+    if not isinstance(checkpoints, Iterable):
+        raise InvalidValueError(f"checkpoints are a collection such as (50,), got {checkpoints!r}")
+    points = tuple(checkpoints)
+    for point in points:
+        _check_point(point, horizon + further)
+    due = {int(point) for point in points} | ({horizon} if further else set())
+    return tuple(sorted(due - {horizon + further}))
+
+
+def _check_points(points: tuple[int, ...], most: int) -> None:
+    for point in points:
+        _check_point(point, most)
+    if list(points) != sorted(set(points)):
+        raise InvalidValueError(f"checkpoints must rise, got {list(points)}")
+
+
+def _check_point(point: int, most: int) -> None:
+    if not is_whole(point) or not 1 <= point <= most:
+        raise InvalidValueError(
+            f"checkpoints must be whole numbers from 1 to the horizon {most}, got {point!r}"
+        )
+
+
+def _check_terminal(prop: Property, terminal: Property | None) -> None:
+    if terminal is None:
+        return
+    if not isinstance(terminal, Property):
+        raise InvalidValueError(
+            f"terminal is a property such as Sustained(prop), or None, got {terminal!r}"
+        )
+    if terminal.relevant_outcome != prop.relevant_outcome:
+        raise InvalidValueError(
+            f"terminal {terminal} must count the same people as {prop}: those with the same "
+            "outcome, or everybody"
+        )
+
+
+def _more_than(prop: Property, terminal: Property | None) -> Property | None:
+    """``terminal``; ``None`` if it requires no more than ``prop``."""
+    _check_terminal(prop, terminal)
+    return terminal if terminal is not None and terminal != prop and terminal.demands else None
+
+
+def _check_spread(spread: float, further: int) -> None:
+    if not 1.0 <= as_number(spread, "spread") < math.inf:
+        raise InvalidValueError(
+            f"spread must be a finite number of at least 1 (1: do not spread), got {spread!r}"
+        )
+    if spread != 1.0 and further:
+        raise InvalidValueError(
+            f"spread {spread!r} is for one window, and further={further} plans beyond it: "
+            "leave one of them out"
+        )

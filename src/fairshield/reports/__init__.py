@@ -1,0 +1,1 @@
+"""Reports for people: the audit page (dossier) and pictures (plots)."""

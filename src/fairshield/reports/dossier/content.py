@@ -1,0 +1,303 @@
+"""Dossier holds what an audit page says, as values; it does not know how the page looks."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.analysis.report import Audited, AuditReport
+from fairshield.base.counts import Counts, Group
+from fairshield.periodic import Guarantee, PeriodicPolicy, kind_of
+from fairshield.periodic.policy import Noun
+from fairshield.policy import Policy
+from fairshield.records.dates import DATES
+from fairshield.spec import Property
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Origin = Literal["policy", "log", "nobody"]
+"""Source of the reason for overruling: the policy, asked again; the log; or none."""
+
+_TIMES = (*DATES[1:], DATES[0])
+"""Fields that say when a decision was made, the most precise first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overruled:
+    """A decision that is not what was proposed.
+
+    ``before`` are the counters ``(n_a, k_a, n_b, k_b, ...)`` on which it rests; ``case`` and
+    ``time`` are the log's own words for the person and the moment, if it has any.
+    """
+
+    line: int
+    window: int
+    position: int
+    case: str
+    time: str
+    group: Group
+    accepted: bool
+    cost: float
+    reason: str
+    origin: Origin
+    before: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """The people of one group.
+
+    ``accepted_against`` were to be rejected and were accepted, ``rejected_against`` the reverse.
+    """
+
+    group: Group
+    decisions: int
+    accepted: int
+    accepted_against: int
+    rejected_against: int
+    paid: float
+
+    @property
+    def overruled(self) -> int:
+        """How many were decided otherwise than proposed."""
+        return self.accepted_against + self.rejected_against
+
+    @property
+    def proposed(self) -> int:
+        """How many would have been accepted without a shield."""
+        return self.accepted - self.accepted_against + self.rejected_against
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file that the page rests on: its name, and the SHA-256 digest that tells it from others.
+
+    ``size`` in bytes; ``lines`` of a log, 0 for a policy.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    lines: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dossier:
+    """Everything that a page says.
+
+    Attributes
+    ----------
+    prop, groups, start, checkpoints
+        What had to hold, between whom, counted from where, and at which other moments.
+    noun, length
+        ``"window"`` (counters begin again) or ``"period"`` (they go on), and its decisions;
+        ``None``: the whole log is one window.
+    report
+        What the audit found.
+    policy, standing
+        The policy that decided, if it was given; where a periodic run stands at the end of the log.
+    totals, overruled
+        By group; and every decision that overruled a proposal, in order.
+    unexplained
+        Whether the log lacks proposals, so that nobody can be known to have been overruled.
+    counters
+        ``(decisions, 2 groups)``: ``n_a, k_a, n_b, k_b, ...`` after each decision.
+    ends
+        ``(windows,)``: decisions of the log up to the end of each window.
+    by_window, by_position
+        ``(windows, groups)`` and ``(longest window, groups)``: people overruled.
+    paid_by_window
+        ``(windows,)``: paid.
+    log, policy_file, command, date
+        Where all of this comes from, and how to make it again.
+    by
+        The calendar period that is a window, ``"quarter"`` for one; else ``None``.
+    """
+
+    prop: Property
+    groups: tuple[Group, ...]
+    start: Counts
+    checkpoints: tuple[int, ...]
+    noun: Noun
+    length: int | None
+    report: AuditReport
+    policy: PeriodicPolicy | None
+    standing: Guarantee | None
+    totals: tuple[GroupTotals, ...]
+    overruled: tuple[Overruled, ...]
+    unexplained: bool
+    counters: Ints
+    ends: Ints
+    by_window: Ints
+    by_position: Ints
+    paid_by_window: Floats
+    log: Source
+    policy_file: Source | None
+    command: str
+    date: str
+    by: str | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the first window: windows count from 0, periods from 1."""
+        return 1 if self.noun == "period" else 0
+
+    @property
+    def called(self) -> str:
+        """The word for a window: that of its calendar period (``"quarter"``) if it is one."""
+        return self.by or self.noun
+
+    def label(self, window: int) -> str:
+        """What a window is called."""
+        return self.report.label(window, self.first)
+
+    @property
+    def dated(self) -> bool:
+        """Whether the days of some window are known."""
+        return any(window.first_date is not None for window in self.report.windows)
+
+    @property
+    def complete(self) -> list[int]:
+        """Numbers of the windows that are over."""
+        return [i for i, window in enumerate(self.report.windows) if window.complete]
+
+    @property
+    def unfair(self) -> list[int]:
+        """Numbers of the windows in which the property was violated, at the end or before."""
+        return [i for i, w in enumerate(self.report.windows) if w.verdict == "unfair"]
+
+    @property
+    def exempt(self) -> list[int]:
+        """Numbers of the windows in which the property had to hold and bound nothing."""
+        return [i for i, w in enumerate(self.report.windows) if w.verdict == "exempt"]
+
+    def mean_paid(self) -> tuple[float, float | None] | None:
+        """Paid in a complete window on average, and the standard error; ``None`` if none is."""
+        paid = self.paid_by_window[self.complete]
+        if not len(paid):
+            return None
+        error = None if len(paid) < 2 else float(paid.std(ddof=1)) / math.sqrt(len(paid))
+        return float(paid.mean()), error
+
+
+class Keeper:
+    """Keeper records every decision of an audit for the page."""
+
+    def __init__(self) -> None:
+        self.overruled: list[Overruled] = []
+        self.numbers = array("q")
+        self.people: dict[Group, list[int]] = {}
+        self.paid: dict[Group, float] = {}
+        self.paid_by_window: dict[int, float] = {}
+        self.proposals = 0
+
+    def __call__(self, seen: Audited) -> None:
+        """Note one decision."""
+        self.numbers.extend(seen.after)
+        people = self.people.setdefault(seen.group, [0, 0, 0, 0])
+        people[0] += 1
+        people[1] += seen.accepted
+        self.proposals += not seen.record.missing("proposed")
+        if seen.overruled:
+            people[2 if seen.accepted else 3] += 1
+            self.paid[seen.group] = self.paid.get(seen.group, 0.0) + seen.cost
+            paid = self.paid_by_window.get(seen.window, 0.0)
+            self.paid_by_window[seen.window] = paid + seen.cost
+            self.overruled.append(_overruled(seen))
+
+
+def _overruled(seen: Audited) -> Overruled:
+    fields = seen.record.fields
+    time = next((fields[name] for name in _TIMES if fields.get(name) not in (None, "")), "")
+    case = fields.get("id", "")
+    reason, origin = _reason(seen)
+    return Overruled(
+        seen.record.line, seen.window, seen.position, "" if case is None else str(case), str(time),
+        seen.group, seen.accepted, seen.cost, reason, origin, seen.before,
+    )  # fmt: skip
+
+
+def _reason(seen: Audited) -> tuple[str, Origin]:
+    ours, logged = seen.derived, seen.record.fields.get("reason")
+    if ours is not None and ours.accepted == seen.accepted:
+        return ours.reason, "policy"
+    if ours is not None:
+        return f"not the policy's decision, which would be: {ours.reason}", "policy"
+    return (str(logged), "log") if logged not in (None, "") else ("not recorded", "nobody")
+
+
+def collect(
+    report: AuditReport,
+    keeper: Keeper,
+    *,
+    prop: Property,
+    log: Source,
+    policy: Policy | PeriodicPolicy | None = None,
+    policy_file: Source | None = None,
+    standing: Guarantee | None = None,
+    start: Counts | None = None,
+    checkpoints: tuple[int, ...] = (),
+    horizon: int | None = None,
+    period: int | None = None,
+    command: str = "",
+    date: str = "",
+    by: str | None = None,
+) -> Dossier:
+    """The dossier of an audit that ``keeper`` has watched; arguments are those of the audit."""
+    groups = tuple(report.overruled_by_group)
+    windows = report.windows
+    noun: Noun = "window" if period is None else "period"
+    length, kind = horizon if period is None else period, None
+    if policy is not None:
+        kind = kind_of(policy)
+        noun, length, start, checkpoints = kind.noun, kind.length, kind.start, kind.due[:-1]
+    counters = np.array(keeper.numbers, np.int64).reshape(-1, 2 * len(groups))
+    paid = np.array([keeper.paid_by_window.get(i, 0.0) for i in range(len(windows))])
+    ends = np.cumsum([window.decisions for window in windows], dtype=np.int64)
+    for kept in (counters, paid, ends):
+        kept.setflags(write=False)
+    longest = len(report.overruled_by_position)
+    return Dossier(
+        prop=prop,
+        groups=groups,
+        start=Counts.zero(groups) if start is None else start,
+        checkpoints=tuple(sorted(set(checkpoints))),
+        noun=noun,
+        length=length,
+        report=report,
+        policy=kind,
+        standing=standing,
+        totals=tuple(_totals(keeper, group) for group in groups),
+        overruled=tuple(keeper.overruled),
+        unexplained=report.decisions > 0 and not keeper.proposals,
+        counters=counters,
+        ends=ends,
+        by_window=_by(keeper.overruled, groups, "window", len(windows)),
+        by_position=_by(keeper.overruled, groups, "position", longest),
+        paid_by_window=paid,
+        log=log,
+        policy_file=policy_file,
+        command=command,
+        date=date,
+        by=by,
+    )
+
+
+def _totals(keeper: Keeper, group: Group) -> GroupTotals:
+    decisions, accepted, for_them, against = keeper.people.get(group, [0] * 4)
+    paid = keeper.paid.get(group, 0.0)
+    return GroupTotals(group, decisions, accepted, for_them, against, paid)
+
+
+def _by(people: list[Overruled], groups: tuple[Group, ...], what: Any, size: int) -> Ints:
+    """``(size, groups)``: how many people, by number of the window or by position, and by group."""
+    found = np.zeros((size, len(groups)), np.int64)
+    at = [getattr(person, what) for person in people]
+    np.add.at(found, (at, [groups.index(person.group) for person in people]), 1)
+    found.setflags(write=False)
+    return found

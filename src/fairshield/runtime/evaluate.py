@@ -1,0 +1,135 @@
+r"""evaluate computes exactly what a policy costs, and which group it overrules when.
+
+The distribution over counter states is pushed forward through the policy's own decisions, so the
+answer is right for any policy and any input model, also one the policy was not made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairshield.base.compiler import jit
+from fairshield.base.errors import InvalidValueError, check_kind
+from fairshield.base.renamed import Renamed
+from fairshield.base.words import summary
+from fairshield.inputs import Inputs
+from fairshield.policy import Policy
+from fairshield.policy.codes import accepts
+from fairshield.policy.jitable import answer
+from fairshield.policy.many import ManyLayout
+from fairshield.policy.many.kernels import Walk, begin, enter_row, go_on
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Expectations over one window.
+
+    Attributes
+    ----------
+    expected_cost_by_position
+        ``(horizon,)``: expected cost of each decision.
+    overruled
+        ``(horizon, G)``: probability that the decision at this position overrules somebody of
+        this group.
+    """
+
+    expected_cost_by_position: Floats
+    overruled: Floats
+
+    cost = Renamed("expected_cost")
+    cost_by_position = Renamed("expected_cost_by_position")
+
+    __repr__ = summary
+
+    def __str__(self) -> str:
+        horizon, people = len(self.expected_cost_by_position), float(self.overruled.sum())
+        cost = f"expected cost {self.expected_cost:.6g}"
+        return f"{horizon:,} decisions: {cost}, {people:.4g} overruled"
+
+    @property
+    def expected_cost(self) -> float:
+        """Expected cost of the window."""
+        return float(self.expected_cost_by_position.sum())
+
+
+def evaluate(
+    policy: Policy,
+    inputs: Inputs | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Exact expectations of ``policy`` if requests follow ``inputs`` (default: its own).
+
+    ``progress`` is called with the share of the work done after each layer of states.
+    """
+    check_kind(policy, Policy, "evaluate needs a policy for one window: make one with synthesize")
+    if policy.method != "exact":
+        raise InvalidValueError(
+            f"exact expectations need a table of all decisions, this policy is {policy.method}: "
+            "simulate it instead"
+        )
+    inputs = policy.inputs if inputs is None else inputs
+    if inputs.groups != policy.groups:
+        raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
+    table = inputs.table(policy.horizon)
+    relevant = table.relevance(policy.prop.relevant_outcome)
+    levels = np.searchsorted(policy.edges, table.levels, side="left")
+    cost = np.zeros(policy.horizon)
+    overruled = np.zeros((policy.horizon, len(policy.groups)))
+    layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)
+    layers = np.zeros((2, layout.states_of(policy.horizon)))
+    layers[0, 0] = 1.0
+    for t in range(policy.horizon):
+        _push_forward(
+            policy.decisions.tables, table.probs, relevant, table.levels, levels,
+            cost, overruled, layers, Walk.over(layout), t,
+        )  # fmt: skip
+        if progress is not None:
+            progress(layout.states_before(t + 2) / layout.n_states)
+    return Evaluation(cost, overruled)
+
+
+@jit()
+def _push_forward(
+    tables: Any, probs: Floats, relevant: Floats, costs: Floats, levels: Any,
+    cost: Floats, overruled: Floats, layers: Floats, walk: Walk, t: int,
+) -> None:  # fmt: skip
+    """From layer ``t`` to the next, row after row of numbered states."""
+    i = t if len(probs) > 1 else 0
+    here, after = layers[t % 2], layers[1 - t % 2]
+    at, state, end = walk.at, 0, begin(walk, t)
+    while state < end:
+        enter_row(walk, tables.labelled, t)
+        for k in range(at[0] + 1):
+            mass = here[state + k]
+            if mass == 0.0:
+                continue
+            # Empties the buffer, which the layer after next uses again.
+            here[state + k] = 0.0
+            at[1] = k
+            for g in range(probs.shape[1]):
+                code = answer(tables, t, at, g)[2]
+                reject, accept = walk.after[2 * g] + k, walk.after[2 * g + 1] + k
+                for r in range(2):
+                    for c in range(len(costs)):
+                        p = mass * probs[i, g, r, c]
+                        taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
+                        if taken != (r == 1):
+                            cost[t] += p * costs[c]
+                            overruled[t, g] += p
+                        z = relevant[i, g, r, c]
+                        after[accept if taken else reject] += p * z
+                        if z < 1.0:
+                            # The state of the next layer with the same counters.
+                            after[state + k] += p * (1.0 - z)
+        state += at[0] + 1
+        go_on(walk.sums, 1)

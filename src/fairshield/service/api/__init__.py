@@ -1,0 +1,1 @@
+"""The HTTP API: endpoints, events, metrics and the OpenAPI document."""

@@ -1,0 +1,1 @@
+"""Pages of the dashboard: streams, decisions and policies in a browser."""

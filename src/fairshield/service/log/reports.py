@@ -1,0 +1,224 @@
+"""Messages about a stream: its state, its settings, its guarantee in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from fairshield.analysis.report import plain_number
+from fairshield.base.counts import Group
+from fairshield.service.log.live import LiveStream
+from fairshield.spec import Verdict
+from fairshield.wire.messages import (
+    GroupState,
+    GuaranteeReport,
+    InProgress,
+    Rates,
+    StateMessage,
+    StreamMessage,
+    WholeStream,
+)
+
+
+def state_of(live: LiveStream) -> StateMessage:
+    """Where the stream stands; makes the plan of a new period."""
+    now, whole = _in_progress(live), _whole_stream(live)
+    return StateMessage(
+        seq=live.seq,
+        decisions=whole.decisions,
+        window=now.window,
+        position=now.position,
+        remaining=now.remaining,
+        groups=tuple(_group_states(live, now)),
+        bias=now.bias,
+        bias_unshielded=now.bias_unshielded,
+        holds=now.verdict != "unfair",
+        guaranteed=now.guaranteed,
+        pending=live.pending,
+        overruled=whole.overruled,
+        overridden=whole.overridden,
+        cost_paid=whole.cost_paid,
+        windows_completed=whole.windows,
+        windows_fair=whole.fair,
+        windows_unfair=whole.unfair,
+        windows_exempt=whole.exempt,
+        windows_unshielded_fair=whole.unshielded_fair,
+        worst_bias=whole.worst_bias,
+        receipt=live.hash.hex(),
+        in_progress=now,
+        whole_stream=whole,
+    )
+
+
+def _in_progress(live: LiveStream) -> InProgress:
+    ledger, prop = live.ledger, live.policy.prop
+    counts, unshielded = ledger.counts, ledger.counts_unshielded
+    return InProgress(
+        window=live.window,
+        position=live.position,
+        remaining=live.remaining,
+        groups=tuple(
+            _rates(group, *counts[group], unshielded[group].accepted) for group in live.index
+        ),
+        bias=plain_number(prop.bias_of(counts)),
+        bias_unshielded=plain_number(prop.bias_of(unshielded)),
+        measured_bias=plain_number(prop.measured_bias_of(counts)),
+        measured_bias_unshielded=plain_number(prop.measured_bias_of(unshielded)),
+        verdict=prop.verdict(counts),
+        guaranteed=live.guaranteed,
+        overruled=ledger.window_overruled,
+        cost_paid=ledger.window_paid,
+    )
+
+
+def _whole_stream(live: LiveStream) -> WholeStream:
+    ledger = live.ledger
+    return WholeStream(
+        decisions=live.n,
+        groups=tuple(_rates(group, *ledger.people(i)[:3]) for group, i in live.index.items()),
+        overruled=ledger.overruled,
+        overridden=ledger.overridden,
+        cost_paid=ledger.paid,
+        windows=ledger.windows,
+        fair=ledger.shielded.fair,
+        unfair=ledger.shielded.unfair,
+        exempt=ledger.exempt,
+        unshielded_fair=ledger.unshielded.fair,
+        worst_bias=plain_number(ledger.shielded.largest_bias),
+    )
+
+
+def _rates(group: Group, seen: int, accepted: int, proposed: int) -> Rates:
+    return Rates(
+        group=group,
+        seen=seen,
+        accepted=accepted,
+        rate=accepted / seen if seen else None,
+        proposed=proposed,
+        proposed_rate=proposed / seen if seen else None,
+    )
+
+
+def _group_states(live: LiveStream, now: InProgress) -> Iterable[GroupState]:
+    for i, rates in enumerate(now.groups):
+        yield GroupState(**msgspec.structs.asdict(rates), overruled=live.ledger.people(i).overruled)
+
+
+def describe(live: LiveStream) -> StreamMessage:
+    """The stream, its settings and its state."""
+    if live.described is None or live.described.state.seq != live.seq:
+        live.described = _describe(live)
+    return live.described
+
+
+def _describe(live: LiveStream) -> StreamMessage:
+    policy, created = live.policy, live.created
+    return StreamMessage(
+        name=live.name,
+        status=live.status,
+        policy=created.policy,
+        kind=policy.kind,
+        property=str(policy.prop),
+        limit=plain_number(policy.prop.limit),
+        length=live.length,
+        windows=created.windows if policy.last is None else policy.last,
+        groups=policy.groups,
+        labelled=policy.labelled,
+        checkpoints=policy.due[:-1],
+        human=created.human,
+        created=created.at,
+        closed=live.closed,
+        can_bind=live.can_bind,
+        alarms=() if live.watcher is None else live.watcher.alarms,
+        unwatched=None if live.watcher is None else live.watcher.unwatched,
+        state=state_of(live),
+    )
+
+
+def report_of(live: LiveStream) -> GuaranteeReport:
+    """The guarantee in words."""
+    policy, whole = live.policy, _whole_stream(live)
+    data: dict[str, Any] = {
+        "property": str(policy.prop), "length": live.length, "worst_bias": whole.worst_bias
+    }  # fmt: skip
+    if live.closed:
+        words = _closed_words(live)
+    elif policy.goes_on:
+        guarantee = live.run.guarantee
+        words, data = f"{guarantee.now()} {_past(live)}", guarantee.to_dict()
+    else:
+        words = _window_words(live)
+        data |= {"window": live.window, "decided": live.position}
+    return GuaranteeReport(
+        stream=live.name,
+        status=live.status,
+        words=words,
+        guaranteed=live.guaranteed,
+        unconditional=policy.unconditional or not policy.goes_on,
+        can_bind=live.can_bind,
+        windows_completed=whole.windows,
+        windows_fair=whole.fair,
+        windows_unfair=whole.unfair,
+        windows_exempt=whole.exempt,
+        report=data,
+    )
+
+
+_NEVER = "It can never bind, whoever comes, and so this promises nothing."
+
+
+def _window_words(live: LiveStream) -> str:
+    prop, left = live.policy.prop, live.remaining
+    if live.shows_end:
+        promise = f"{prop} {_VERBS[prop.verdict(live.counts)]} at the end of window "
+        promise += f"{live.window + 1}."
+    elif live.guaranteed:
+        promise = (
+            f"{prop} is certain to hold at the end of this window of {live.length} decisions, "
+            f"whoever the {left} still to come are."
+        )
+    else:
+        promise = (
+            f"{prop} can no longer be guaranteed for the end of this window, "
+            f"{left} decisions from now."
+        )
+    if live.failed and (not live.shows_end or prop.holds(live.counts)):
+        promise += " It did not hold at a checkpoint of this window."
+    return " ".join([promise, *([] if live.can_bind else [_NEVER]), _past(live)])
+
+
+_VERBS: dict[Verdict, str] = {
+    "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
+}  # fmt: skip
+
+
+def _closed_words(live: LiveStream) -> str:
+    """What a closed stream still guarantees, in words: nothing of an unfinished window."""
+    prop, now = live.policy.prop, _in_progress(live)
+    noun = live.policy.noun
+    if not now.remaining or not now.position:
+        return f"The stream is closed. {_past(live)}"
+    verb = {**_VERBS, "exempt": "binds nothing"}[now.verdict]
+    return (
+        f"The stream was closed after {now.position} of {live.length} decisions of a {noun}: "
+        f"nothing is promised of it, and {prop} {verb} of the counters as they are. {_past(live)}"
+    )
+
+
+def _past(live: LiveStream) -> str:
+    whole, prop = _whole_stream(live), live.policy.prop
+    noun = live.policy.noun
+    if not whole.windows:
+        return f"No {noun} has ended yet."
+    bound = whole.windows - whole.exempt
+    exempt = f"{whole.exempt} of {whole.windows} {noun}s were exempt: the property bound nothing."
+    if not bound:
+        return exempt
+    said = (
+        f"{whole.fair} of {bound} {noun}s{' that it bound' if whole.exempt else ''} ended fair; "
+        f"largest bias {live.ledger.shielded.largest_bias:.4g}, {prop.limit:.4g} is allowed. "
+        f"Without the shield, {whole.unshielded_fair} would have."
+    )
+    return f"{said} {exempt}" if whole.exempt else said

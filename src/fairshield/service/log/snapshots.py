@@ -1,0 +1,83 @@
+"""Rows that are stored between two windows, from which a replay may begin."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairshield.periodic import RunState
+from fairshield.service.log.tallies import StreamTally
+from fairshield.spec import Verdict
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Snapshot is a stream between two windows, where a replay may begin instead of at entry 0.
+
+    ``shield`` is the state of a run whose counters go on; it is ``None`` where every window begins
+    anew.  Without ``tally`` the stream has no decisions yet.
+    """
+
+    seq: int
+    hash: str
+    n: int
+    window: int
+    tally: StreamTally | None = None
+    shield: dict[str, Any] | None = None
+
+
+# Made at import, by one thread: msgspec may crash if two threads make a decoder at once.
+decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+
+
+def same_snapshot(stored: bytes, replayed: bytes) -> bool:
+    """Whether two snapshots say the same, as far as the stored one says anything.
+
+    An earlier version did not store the cells of the ledger, and wrote states in its own way.
+    """
+    if stored == replayed:
+        return True
+    ours, theirs = (_plain(decode_snapshot(content)) for content in (stored, replayed))
+    if ours.tally is not None and theirs.tally is not None and ours.tally.cells is None:
+        theirs.tally.cells = None
+    return ours == theirs
+
+
+def _plain(snapshot: Snapshot) -> Snapshot:
+    """The snapshot, with the state of its run as this version writes it."""
+    if snapshot.shield is None:
+        return snapshot
+    state = RunState.from_dict(snapshot.shield).to_dict()
+    return msgspec.structs.replace(snapshot, shield=msgspec.json.decode(msgspec.json.encode(state)))
+
+
+class WindowRow(NamedTuple):
+    """The end of a window or period; a digest of the log, made again with it.
+
+    ``fair`` says that the ``verdict`` is that; ``bias`` is 0 without support, ``measured_bias`` is
+    not.  ``verdict`` is ``None`` in rows of an earlier version, until their stream is replayed.
+    """
+
+    stream: int
+    window: int
+    seq: int
+    n: int
+    at: str
+    fair: bool
+    bias: float | None
+    bias_unshielded: float | None
+    overruled: int
+    cost_paid: float
+    verdict: Verdict | None
+    measured_bias: float | None
+    measured_bias_unshielded: float | None
+    snapshot: bytes
+
+
+class MonitorRow(NamedTuple):
+    """Where the monitor of a stream stands after entry ``seq``; a digest of the log, too."""
+
+    stream: int
+    seq: int
+    hash: str
+    state: bytes

@@ -1,0 +1,127 @@
+"""The stored form of a stream's ledger, between two windows."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairshield.analysis.report import plain_number
+from fairshield.base.counts import Counts
+from fairshield.runtime.ledger import Ledger
+from fairshield.spec import Verdict, worst
+
+
+def overall(*verdicts: Verdict) -> Verdict:
+    """What to say of several moments: exempt also where there was none.
+
+    >>> overall("exempt", "fair"), overall("fair", "unfair", "exempt"), overall()
+    ('fair', 'unfair', 'exempt')
+    """
+    return worst(verdicts) or "exempt"
+
+
+class Whole(msgspec.Struct):
+    """Windows that are over: relevant people by group, with and without the shield.
+
+    ``exempt`` counts the windows, or periods, in which the property bound nothing.  In periods
+    counters go on, and the people are those of the shield.
+    """
+
+    seen: list[int]
+    accepted: list[int]
+    proposed: list[int]
+    exempt: int = 0
+
+
+class StreamTally(msgspec.Struct):
+    """The ledger of a stream between two windows: since the beginning, or of the last window.
+
+    ``proposed`` counts, by group, the relevant people whom the classifier would have accepted;
+    ``overruled`` what the shield decided otherwise than proposed, ``overridden`` what a person
+    decided otherwise than the shield.  ``completed`` windows are ``fair``, unfair or exempt.
+    """
+
+    proposed: list[int]
+    overruled_by_group: list[int]
+    overruled: int = 0
+    overridden: int = 0
+    cost_paid: float = 0.0
+    window_overruled: int = 0
+    window_cost: float = 0.0
+    completed: int = 0
+    fair: int = 0
+    unshielded_fair: int = 0
+    worst_bias: float | None = 0.0
+    """``None``: infinite, which JSON lacks."""
+    window_verdict: Verdict = "exempt"
+    """Of the moments of this window at which the property was due, as they stood then."""
+    window_unshielded: Verdict = "exempt"
+    whole: Whole | None = None
+    """``None``: the tally of an earlier version, whose ``fair`` windows include exempt ones."""
+    cells: list[int] | None = None
+    """The cells of the ledger; ``None`` if they do not account for everybody.
+
+    They do not in a tally of an earlier version, nor in those that follow it.
+    """
+
+    @staticmethod
+    def of(ledger: Ledger) -> StreamTally:
+        """A ledger between two windows."""
+        groups = [ledger.people(i) for i in range(len(ledger.groups))]
+        nobody, proposed = [0] * len(groups), [people.proposed for people in groups]
+        whole = Whole([*nobody], [*nobody], [*nobody], ledger.exempt)
+        if not ledger.goes_on:
+            whole.seen, whole.proposed = [people.seen for people in groups], proposed
+            whole.accepted = [people.accepted for people in groups]
+        return StreamTally(
+            proposed=proposed if ledger.goes_on else nobody,
+            overruled_by_group=[people.overruled for people in groups],
+            overruled=ledger.overruled,
+            overridden=ledger.overridden,
+            cost_paid=ledger.paid,
+            window_overruled=ledger.window_overruled,
+            window_cost=ledger.window_paid,
+            completed=ledger.windows,
+            fair=ledger.shielded.fair,
+            unshielded_fair=ledger.unshielded.fair,
+            worst_bias=plain_number(ledger.shielded.largest_bias),
+            window_verdict=ledger.shielded.now or "exempt",
+            window_unshielded=ledger.unshielded.now or "exempt",
+            whole=whole,
+            cells=[*ledger.cells] if ledger.complete else None,
+        )
+
+    def resume(self, ledger: Ledger, decided: int, counts: Counts) -> None:
+        """Let a new ledger go on after so many decisions; ``counts`` are those of its periods."""
+        rows = list(zip(ledger.groups, ledger.known_from, ledger.starts, strict=True))
+        whole, nobody = self.whole, [0] * len(rows)
+        seen, accepted, proposed = nobody, nobody, self.proposed
+        if ledger.goes_on:
+            seen = [counts[group].seen - start.seen for group, _, start in rows]
+            accepted = [counts[group].accepted - start.accepted for group, _, start in rows]
+        elif whole is not None:
+            seen, accepted, proposed = whole.seen, whole.accepted, whole.proposed
+        people = zip(seen, accepted, proposed, self.overruled_by_group, strict=True)
+        totals = [list(row) for row in people]
+        exempt = 0 if whole is None else whole.exempt
+        unfair = self.completed - self.fair - exempt
+        ledger.resume(
+            {
+                "groups": [[group, at, *start] for group, at, start in rows],
+                "cells": self.cells,
+                "people": totals,
+                "base": totals,
+                "overridden": self.overridden,
+                "overruled_before": self.overruled - self.window_overruled,
+                "awaiting": None,
+                "decided": decided,
+                "begun": decided,
+                "over": self.completed > 0,
+                "cost": self.cost_paid,
+                "window_cost": self.window_cost,
+                "windows": self.completed,
+                "exempt": exempt,
+                "untold": 0,
+                "shielded": [unfair, self.fair, self.worst_bias, None, self.window_verdict],
+                "unshielded": [0, self.unshielded_fair, 0.0, None, self.window_unshielded],
+            }
+        )

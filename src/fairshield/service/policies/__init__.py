@@ -1,0 +1,1 @@
+"""Policies that clients upload or specify are made and verified in other processes."""

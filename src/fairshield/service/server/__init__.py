@@ -1,0 +1,1 @@
+"""The running service: its application, server, log and traces."""

@@ -1,0 +1,1 @@
+"""Code that endpoints and pages share: reading requests, access, the running service."""

@@ -1,0 +1,1 @@
+"""The compiled recursion: makes tables of all decisions, of least expected cost."""

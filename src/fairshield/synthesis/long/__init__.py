@@ -1,0 +1,1 @@
+"""Makes policies for long windows, without a table of all states."""

@@ -1,0 +1,134 @@
+"""Messages about decisions, outcomes and overrides: requests and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from fairshield.base.counts import Group
+from fairshield.wire.messages.fields import (
+    MOST_IN_BATCH,
+    Cost,
+    Message,
+    Named,
+    Number,
+    RequestMessage,
+)
+
+
+class DecisionRequest(RequestMessage, frozen=True):
+    """One person, in order of arrival."""
+
+    group: Named
+    proposed: bool
+    cost: Cost = 1.0
+
+
+class BatchItem(DecisionRequest, frozen=True):
+    """One person of many; ``outcome`` where the property counts by outcome and it is known."""
+
+    outcome: bool | None = None
+
+
+class BatchRequest(RequestMessage, frozen=True):
+    """Many people in order of arrival; all are decided, or none."""
+
+    decisions: Annotated[
+        tuple[BatchItem, ...], msgspec.Meta(min_length=1, max_length=MOST_IN_BATCH)
+    ]
+
+
+class OutcomeRequest(RequestMessage, frozen=True):
+    """The ground truth about the person of a decision."""
+
+    decision: Number
+    outcome: bool
+
+
+class OverrideRequest(RequestMessage, frozen=True):
+    """A person's final decision, where it is not the shield's."""
+
+    accepted: bool
+    note: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+class DecisionMessage(Message, frozen=True):
+    """The answer to a request: the fields of the library's ``Decision``, and where it is logged.
+
+    ``n`` counts the decisions of the stream from 1, ``position`` those of its window or period
+    from 0; ``remaining`` are left in it.  ``receipt`` is the hash of the log up to this entry.
+    """
+
+    n: int
+    seq: int
+    at: str
+    window: int
+    position: int
+    group: Group
+    proposed: bool
+    cost: float
+    accepted: bool
+    overruled: bool
+    paid: float
+    why: str
+    reason: str
+    guaranteed: bool
+    remaining: int
+    receipt: str
+
+
+class DecisionsMessage(Message, frozen=True):
+    """Answers to a batch, in order."""
+
+    decisions: tuple[DecisionMessage, ...]
+
+
+class Receipt(Message, frozen=True):
+    """How far a log has got."""
+
+    seq: int
+    receipt: str
+
+
+class OutcomeMessage(Message, frozen=True):
+    """An outcome that was recorded."""
+
+    decision: int
+    outcome: bool
+    seq: int
+    at: str
+    receipt: str
+
+
+class Override(Message, frozen=True):
+    """A person's decision that was recorded; ``guaranteed`` says what it left of the guarantee."""
+
+    decision: int
+    accepted: bool
+    note: str
+    guaranteed: bool
+    seq: int
+    at: str
+    receipt: str
+
+
+class ExplanationMessage(Message, frozen=True):
+    """Why a decision was made; infinite costs, after which nothing is guaranteed, are ``null``."""
+
+    decision: DecisionMessage
+    text: str
+    cost_if_accepted: float | None
+    cost_if_rejected: float | None
+
+
+class WhatIf(Message, frozen=True):
+    """What the shield would answer to one request now."""
+
+    group: Group
+    proposed: bool
+    cost: float
+    accepted: bool
+    overruled: bool
+    why: str
+    reason: str
