@@ -44,6 +44,7 @@ class Recounted:
             goes_on=policy.goes_on,
             points=frozenset(policy.due[:-1]),
         )
+        self._final = not human and not self._labelled  # no later entry is about a decision
         self._people: dict[int, _Person] = {}  # by number of decision, those not yet counted
         self._outcomes = OutcomeTally()
 
@@ -67,7 +68,10 @@ class Recounted:
         """Count an entry; a sentence for every moment at which the property did not hold."""
         people = self._people
         if isinstance(entry, Decided):
-            people[entry.n] = _Person(entry.seq, entry.group, entry.accepted, entry.guaranteed)
+            person = _Person(entry.seq, entry.group, entry.accepted, entry.guaranteed)
+            if self._final:
+                return self._count(person)
+            people[entry.n] = person
         elif isinstance(entry, Observed):
             people[entry.n].seq, people[entry.n].outcome = entry.seq, entry.outcome
         elif isinstance(entry, Overridden):

@@ -219,9 +219,9 @@ class Standing:
 
     def note_end(self, at: str) -> None:
         """Keep the end of the window, if the last entry ended it."""
-        ledger, prop = self.ledger, self.policy.prop
         if self.run.position:
             return
+        ledger, prop = self.ledger, self.policy.prop
         found = ledger.settle() if ledger.position == self.length else None
         if found is None:
             return
