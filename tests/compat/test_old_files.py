@@ -225,3 +225,21 @@ def test_every_stream_of_a_database_goes_on(
     then = told(path)
     check({"exported": exported_facts(client, path.parent.parent / "policies")}, then)
     check({"then": gone_on(client, database)}, then)
+
+
+@found("service/reviewed.db.gz")
+def test_a_checkpoint_that_a_person_broke_is_judged_again(path: Path, tmp_path: Path) -> None:
+    """The version that wrote it took the first window for fair, and every total after it."""
+    database = tmp_path / "shield.db"
+    database.write_bytes(gzip.decompress(path.read_bytes()))
+    before = audit_facts(database)[1]["streams"][0]
+    assert (before["fair"], before["unfair"], len(before["findings"])) == (1, 1, 1)
+    assert before["findings"][0].endswith("it was guaranteed until a person overrode a decision")
+    with serving(database) as client:
+        assert client.get("/v1/streams/s").json()["status"] == "violated"
+        ends = client.get("/v1/streams/s/windows").json()["windows"]
+        assert [end["verdict"] for end in ends] == ["unfair", "fair"]
+        assert whole_windows(client, "s")
+    after = audit_facts(database)[1]["streams"][0]
+    assert (after["fair"] > before["fair"], after["unfair"]) == (True, 1)
+    assert after["findings"] == before["findings"]

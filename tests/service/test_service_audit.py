@@ -213,7 +213,7 @@ CHANGES: dict[str, tuple[list[str], str]] = {
     "a changed snapshot": (
         ["UPDATE windows SET snapshot = replace(snapshot, '\"fair\":2', '\"fair\":1') "
          "WHERE stream = :loans AND window = 1"],
-        "is stored with snapshot =",
+        "is stored with another snapshot",
     ),
     "a window too many": (
         ["INSERT INTO windows SELECT stream, 999, seq + 900000, n, at, fair, bias, "

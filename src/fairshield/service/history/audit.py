@@ -20,6 +20,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from fairshield.base.errors import FairshieldError, InvalidValueError
 from fairshield.service.history.findings import DatabaseAudit, StreamAudit
@@ -28,6 +29,7 @@ from fairshield.service.history.recounted import Recounted
 from fairshield.service.history.stored import StoredWindows
 from fairshield.service.log.entries import AnyEntry, Decided, EntryRow, Observed, follows
 from fairshield.service.log.live import BrokenLogError, LiveStream
+from fairshield.service.log.snapshots import WindowRow, lacks_counters
 from fairshield.service.store import Connection, open_database
 from fairshield.service.store.policies import LoadedPolicies
 
@@ -175,6 +177,9 @@ class _StreamAuditor:
         self._batch: tuple[int, int] | None = None  # first entry of a request, how many are to come
         self._live: LiveStream | None = None
         self._head = self._replayed = connection.head(number)
+        older: Callable[[WindowRow], bool] = lambda row: (
+            False
+        )  # nothing is compared without a replay
         try:
             created, hash = first_entry(number, connection)
             if created.stream != name:
@@ -182,10 +187,11 @@ class _StreamAuditor:
             policy = policies.policy(created.policy, connection)
             self._live = LiveStream(number, created, policy, hash=hash)
             self._count = Recounted(self._live.policy, human=created.human)
+            older = partial(lacks_counters, created=created, policy=self._live.policy)
         except (BrokenLogError, FairshieldError, ValueError) as error:
             self._find(f"stream {name!r} cannot be replayed: {error}")
         self._windows = StoredWindows(
-            connection, number, lambda found: self._find(f"{self._named}: {found}")
+            connection, number, lambda found: self._find(f"{self._named}: {found}"), older
         )
 
     def run(self, stop: threading.Event | None, progress: Callable[[int], None]) -> StreamAudit:

@@ -10,7 +10,12 @@ from fairshield.base.errors import ArtifactError, InvalidValueError
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.log.entries import BEGINNING, Created, EntryRow, chained, entry_of
 from fairshield.service.log.live import BrokenLogError, LiveStream
-from fairshield.service.log.snapshots import Snapshot, WindowRow, decode_snapshot
+from fairshield.service.log.snapshots import (
+    Snapshot,
+    WindowRow,
+    decode_snapshot,
+    lacks_counters,
+)
 from fairshield.service.log.watching import Watcher
 from fairshield.service.store import Connection
 from fairshield.service.store.policies import LoadedPolicies
@@ -71,8 +76,7 @@ def load_stream(name: str, connection: Connection, policies: LoadedPolicies) -> 
             f"the policy of stream {name!r} is not what it was: {error}"
         ) from error
     ended = connection.last_window(number)
-    # A snapshot of an earlier version lacks some counters of this version.
-    older = ended is not None and ended.verdict is None
+    older = ended is not None and lacks_counters(ended, created, policy)
     if ended is not None and _still_shown(ended, policy, connection):
         ended = connection.last_window(number, back=1)
     snapshot = None if ended is None else checked_snapshot(ended, connection)

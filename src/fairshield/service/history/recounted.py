@@ -18,13 +18,17 @@ from fairshield.spec.outcomes import OutcomeTally
 
 @dataclass(slots=True)
 class _Person:
-    """A decision as it stands; ``seq`` is the last entry about it."""
+    """A decision as it stands; ``seq`` is the last entry about it.
+
+    ``revised`` says that a person changed it, or one before it, after later decisions were made.
+    """
 
     seq: int
     group: Group
     accepted: bool
     guaranteed: bool
     outcome: bool | None = None
+    revised: bool = False
 
 
 class Recounted:
@@ -76,8 +80,11 @@ class Recounted:
             people[entry.n].seq, people[entry.n].outcome = entry.seq, entry.outcome
         elif isinstance(entry, Overridden):
             people[entry.n].seq, people[entry.n].accepted = entry.seq, entry.accepted
-            for n, person in people.items():
-                person.guaranteed = entry.guaranteed if n >= entry.n else person.guaranteed
+            *earlier, last = people
+            # What the entry guarantees is about moments still ahead, not about those that passed.
+            people[last].guaranteed = entry.guaranteed
+            for n in earlier:
+                people[n].revised |= n >= entry.n
         return [] if self._human and not self._full else self.settle()
 
     @property
@@ -112,6 +119,8 @@ class Recounted:
     def _violation(self, person: _Person) -> str:
         recount = self._recount
         promise = "it was guaranteed" if person.guaranteed else "it was not guaranteed any more"
+        if person.guaranteed and person.revised:
+            promise += " until a person overrode a decision"
         return (
             f"{self._prop} does not hold after {recount.decided} decisions of window "
             f"{recount.windows}, at entry {person.seq}: bias "

@@ -14,8 +14,15 @@ _PAGE = 4096
 class StoredWindows:
     """StoredWindows reads the stored ends of windows in order, and compares them."""
 
-    def __init__(self, connection: Connection, number: int, found: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        number: int,
+        found: Callable[[str], None],
+        older: Callable[[WindowRow], bool],
+    ) -> None:
         self._connection, self._number, self._found = connection, number, found
+        self._older = older
         self._stored = self._pages()
         self._next = next(self._stored, None)
 
@@ -33,7 +40,7 @@ class StoredWindows:
             if self._next is None or self._next.window > row.window:
                 self._found(f"window {row.window} ended with entry {row.seq}, but is not stored")
                 continue
-            if differences := _differences(self._next, row):
+            if differences := _differences(self._next, row, older=self._older(self._next)):
                 self._found(
                     f"window {row.window}, which ended with entry {row.seq}, is stored "
                     f"with {differences}"
@@ -59,12 +66,12 @@ _UNTOLD = ("fair", "verdict", "measured_bias", "measured_bias_unshielded", "snap
 """Fields that an earlier version did not store, or stored otherwise, and that may differ."""
 
 
-def _differences(stored: WindowRow, replayed: WindowRow) -> str:
-    untold = _UNTOLD if stored.verdict is None else ()
+def _differences(stored: WindowRow, replayed: WindowRow, *, older: bool) -> str:
+    untold = _UNTOLD if older else ()
     if same_snapshot(stored.snapshot, replayed.snapshot):
         untold = (*untold, "snapshot")
     return " and ".join(
-        f"{name} = {ours!r} instead of {right!r}"
+        "another snapshot" if name == "snapshot" else f"{name} = {ours!r} instead of {right!r}"
         for name, ours, right in zip(WindowRow._fields, stored, replayed, strict=True)
         if ours != right and name not in untold
     )

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairshield.periodic import RunState
+from fairshield.periodic import PeriodicPolicy, RunState
+from fairshield.service.log.entries import Created
 from fairshield.service.log.tallies import StreamTally
 from fairshield.spec import Verdict
 
@@ -72,6 +73,20 @@ class WindowRow(NamedTuple):
     measured_bias: float | None
     measured_bias_unshielded: float | None
     snapshot: bytes
+
+
+def lacks_counters(row: WindowRow, created: Created, policy: PeriodicPolicy) -> bool:
+    """Whether an earlier version stored an end that has to be derived again from the log.
+
+    The first ones stored no verdict.  Later ones stored no cells, and did not judge the checkpoints
+    that had passed again when a person overrode a decision.
+    """
+    if row.verdict is None:
+        return True
+    if not created.human or len(policy.due) == 1:
+        return False
+    tally = decode_snapshot(row.snapshot).tally
+    return tally is None or tally.cells is None
 
 
 class MonitorRow(NamedTuple):
