@@ -31,6 +31,7 @@ from fairshield.periodic import (
     Perpetual,
     Run,
     StaticFair,
+    kind_of,
 )
 from fairshield.records import Record, read_records
 
@@ -494,6 +495,33 @@ def test_what_contradicts_the_periodic_shield_is_refused(
 ) -> None:
     with pytest.raises(fs.InvalidValueError, match=sentence):
         fs.audit(PARITY, [], shield=Run(PERIODIC[0]), **options)
+
+
+@settings(max_examples=examples(30))
+@given(st.lists(requests, max_size=20), st.booleans())
+def test_windows_may_be_decided_again_by_a_run(stream: list[Request], changed: bool) -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=6, checkpoints=(4,))
+    log = periodic_log(kind_of(policy), stream)
+    if changed and log:
+        log[-1] |= {"accepted": not log[-1]["accepted"]}
+        log[-1] |= {"overruled": log[-1]["accepted"] != log[-1]["proposed"]}
+    by_run = fs.audit(PARITY, records_of(log), shield=fs.Run(policy))
+    assert by_run == fs.audit(PARITY, records_of(log), policy=policy)
+    assert (by_run.difference is None) != (changed and bool(log))
+
+
+def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=6)
+    used = fs.Run(policy)
+    used.decide("a", proposed=True)
+    for options, sentence in (
+        ({"shield": used}, "has made 1 decisions already: give a new one"),
+        ({"shield": fs.Shield(policy)}, "give a Run, got .*Shield.*goes in policy"),
+        ({"shield": policy}, "give a Run, got "),
+        ({"policy": PERIODIC[0]}, r"a periodic policy goes in shield, as Run\(policy\), got "),
+    ):
+        with pytest.raises(fs.InvalidValueError, match=sentence):
+            fs.audit(PARITY, [], **options)
 
 
 def test_a_log_that_outlives_the_plan_names_its_line() -> None:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 
 from fairshield.analysis.auditor import LogAuditor, nobody_of
 from fairshield.analysis.report import Audited, AuditReport
-from fairshield.analysis.terms import PeriodicDecider, agreed, check_by, check_points
+from fairshield.analysis.terms import DecidingRun, agreed, check_by, check_points, check_run
 from fairshield.base.counts import Counts, Group, name_order
 from fairshield.base.errors import (
     InvalidValueError,
     argument,
+    called,
     check_kind,
 )
 from fairshield.base.groups import Unseen
@@ -36,7 +37,7 @@ def audit(
     start: Counts | None = None,
     checkpoints: tuple[int, ...] = (),
     policy: Policy | None = None,
-    shield: PeriodicDecider | None = None,
+    shield: DecidingRun | None = None,
     watch: Callable[[Audited], None] | None = None,
     unseen: Unseen | str = "refuse",
     by: By | None = None,
@@ -75,8 +76,8 @@ def audit(
         Supplies what is not given of the above.  Every request is decided again from the logged
         counters, and the first decision that differs is reported.
     shield
-        A periodic shield at the beginning of its run, of the kind that decided; takes the place of
-        ``policy``.
+        A :class:`~fairshield.Run` at its beginning, of windows or periods as they were decided;
+        takes the place of ``policy``.
     watch
         Called with every decision as it is counted, for callers that need more than the report.
     unseen
@@ -107,15 +108,25 @@ def audit(
     _check_property(prop)
     records = Record.each(records)
     if shield is not None:
-        groups = agreed("groups", groups, shield.policy.groups)
-        period = agreed("period", period, shield.policy.length)
-        start = agreed("start", start, shield.policy.start)
+        check_run(shield)
+        terms = shield.policy
+        groups = agreed("groups", groups, terms.groups)
+        start = agreed("start", start, terms.start)
+        if terms.goes_on:
+            period = agreed("period", period, terms.length)
+        else:
+            horizon = agreed("horizon", horizon, terms.length)
+            checkpoints = _agreed_points(checkpoints, terms.due)
     if policy is not None:
+        check_kind(
+            policy, Policy,
+            f"{called('policy')} decides one window: a periodic policy goes in "
+            f"{called('shield')}, as Run(policy)",
+        )  # fmt: skip
         groups = agreed("groups", groups, policy.groups)
         horizon = agreed("horizon", horizon, policy.horizon)
         start = agreed("start", start, policy.start)
-        points = tuple(sorted(set(checkpoints))) or None
-        checkpoints = agreed("checkpoints", points, policy.due[:-1])
+        checkpoints = _agreed_points(checkpoints, policy.due)
     calendar = Calendar(by, date_format, timezone)
     if by is not None:
         check_by(by, horizon, period, policy or shield)
@@ -131,6 +142,11 @@ def audit(
     others = Unseen.of(unseen).among(groups)
     auditor = LogAuditor(prop, start, horizon, period, checkpoints, policy, shield, watch, calendar)
     return auditor.read(records, others)
+
+
+def _agreed_points(given: tuple[int, ...], due: tuple[int, ...]) -> tuple[int, ...]:
+    points: tuple[int, ...] = agreed("checkpoints", tuple(sorted(set(given))) or None, due[:-1])
+    return points
 
 
 def _check_property(prop: object) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport, Difference, Violation, Window
-from fairshield.analysis.terms import Decider, PeriodicDecider
+from fairshield.analysis.terms import Decider, DecidingRun
 from fairshield.base.counts import Counts, Group
 from fairshield.base.errors import (
     InvalidValueError,
@@ -49,7 +49,7 @@ class LogAuditor:
         period: int | None,
         checkpoints: tuple[int, ...],
         policy: Policy | None,
-        shield: PeriodicDecider | None,
+        shield: DecidingRun | None,
         watch: Callable[[Audited], None] | None,
         calendar: Calendar,
     ) -> None:

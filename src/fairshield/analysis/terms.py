@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fairshield.base.counts import Counts, Group, is_whole, so_far
-from fairshield.base.errors import InvalidValueError, argument, called
+from fairshield.base.errors import InvalidValueError, argument, called, shown
 from fairshield.records import Flag
 from fairshield.records.dates import By
 from fairshield.runtime.step import Decision
@@ -13,10 +13,14 @@ from fairshield.spec import Property
 
 
 class Terms(Protocol):
-    """What a periodic policy says about its runs."""
+    """What the policy of a run says about its windows."""
 
     @property
     def length(self) -> int: ...
+    @property
+    def due(self) -> tuple[int, ...]: ...
+    @property
+    def goes_on(self) -> bool: ...
     @property
     def groups(self) -> tuple[Group, ...]: ...
     @property
@@ -34,11 +38,32 @@ class Decider(Protocol):
     def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
 
 
-class PeriodicDecider(Decider, Protocol):
-    """PeriodicDecider is a shield that decides all periods of a run, one after the other."""
+@runtime_checkable
+class DecidingRun(Decider, Protocol):
+    """DecidingRun decides all windows or periods, one after the other."""
 
     @property
     def policy(self) -> Terms: ...
+    @property
+    def completed(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+
+
+def check_run(run: object) -> None:
+    """Refuse what is no run, and one that has decided before the log begins."""
+    if not isinstance(run, DecidingRun):
+        raise InvalidValueError(
+            f"{called('shield')} decides the log again from its first decision, window after "
+            f"window: give a Run, got {shown(run)}; the policy of one window goes in "
+            f"{called('policy')}"
+        )
+    if run.completed or run.position:
+        made = run.completed * run.policy.length + run.position
+        raise InvalidValueError(
+            f"the run given as {called('shield')} has made {made} decisions already: give a new "
+            "one of the same policy, Run(run.policy)"
+        )
 
 
 def check_points(horizon: int | None, period: int | None, checkpoints: tuple[int, ...]) -> None:

@@ -20,7 +20,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 
 from fairshield.base.errors import FairshieldError, InvalidValueError
 from fairshield.service.history.findings import DatabaseAudit, StreamAudit
@@ -29,7 +28,6 @@ from fairshield.service.history.recounted import Recounted
 from fairshield.service.history.stored import StoredWindows
 from fairshield.service.log.entries import AnyEntry, Decided, EntryRow, Observed, follows
 from fairshield.service.log.live import BrokenLogError, LiveStream
-from fairshield.service.log.snapshots import WindowRow, lacks_counters
 from fairshield.service.store import Connection, open_database
 from fairshield.service.store.policies import LoadedPolicies
 
@@ -177,9 +175,6 @@ class _StreamAuditor:
         self._batch: tuple[int, int] | None = None  # first entry of a request, how many are to come
         self._live: LiveStream | None = None
         self._head = self._replayed = connection.head(number)
-        older: Callable[[WindowRow], bool] = lambda row: (
-            False
-        )  # nothing is compared without a replay
         try:
             created, hash = first_entry(number, connection)
             if created.stream != name:
@@ -187,11 +182,10 @@ class _StreamAuditor:
             policy = policies.policy(created.policy, connection)
             self._live = LiveStream(number, created, policy, hash=hash)
             self._count = Recounted(self._live.policy, human=created.human)
-            older = partial(lacks_counters, created=created, policy=self._live.policy)
         except (BrokenLogError, FairshieldError, ValueError) as error:
             self._find(f"stream {name!r} cannot be replayed: {error}")
         self._windows = StoredWindows(
-            connection, number, lambda found: self._find(f"{self._named}: {found}"), older
+            connection, number, lambda found: self._find(f"{self._named}: {found}")
         )
 
     def run(self, stop: threading.Event | None, progress: Callable[[int], None]) -> StreamAudit:
@@ -249,7 +243,7 @@ class _StreamAuditor:
             self._entries += 1
         if live is not None:
             ended = list({window.window: window for window in live.ended}.values())
-            self._windows.compare(ended[:-1], self._head)
+            self._windows.compare(live, ended[:-1], self._head)
             live.ended[:] = ended[-1:]  # an override may replace this end
         self._compare_receipts(rows)
 
@@ -290,7 +284,7 @@ class _StreamAuditor:
         for found in self._count.settle():
             self._find(f"{self._named}: {found}")
         self._replayed = row.seq - 1
-        self._windows.compare(live.ended, self._replayed)
+        self._windows.compare(live, live.ended, self._replayed)
 
     def _compare_receipts(self, rows: list[EntryRow]) -> None:
         wanted = [seq for seq in self._expected if rows[0].seq <= seq <= rows[-1].seq]
@@ -339,7 +333,7 @@ class _StreamAuditor:
                 f"{self._named}: {ours} windows as counted from the log up to entry {live.seq}, "
                 f"{theirs} as replayed"
             )
-        self._windows.compare(live.ended, self._head)
+        self._windows.compare(live, live.ended, self._head)
         self._windows.finish(self._head)
 
     def _find_repeated_keys(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from fairshield.service.log.snapshots import WindowRow, same_snapshot
+from fairshield.service.log.live import LiveStream
+from fairshield.service.log.snapshots import WindowRow, lacks_counters, same_snapshot
 from fairshield.service.store import Connection
 
 _FIRST = -(1 << 62)
@@ -14,15 +15,8 @@ _PAGE = 4096
 class StoredWindows:
     """StoredWindows reads the stored ends of windows in order, and compares them."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        number: int,
-        found: Callable[[str], None],
-        older: Callable[[WindowRow], bool],
-    ) -> None:
+    def __init__(self, connection: Connection, number: int, found: Callable[[str], None]) -> None:
         self._connection, self._number, self._found = connection, number, found
-        self._older = older
         self._stored = self._pages()
         self._next = next(self._stored, None)
 
@@ -32,15 +26,16 @@ class StoredWindows:
             yield from page
             first = page[-1].window + 1
 
-    def compare(self, replayed: Iterable[WindowRow], head: int) -> None:
-        """Compare all stored ones up to the last replayed; ``head`` is the end of the replay."""
+    def compare(self, live: LiveStream, replayed: Iterable[WindowRow], head: int) -> None:
+        """Compare those up to the last that ``live`` replayed; its end is entry ``head``."""
         for row in replayed:
             while self._next is not None and self._next.window < row.window:
                 self._surplus(head)
             if self._next is None or self._next.window > row.window:
                 self._found(f"window {row.window} ended with entry {row.seq}, but is not stored")
                 continue
-            if differences := _differences(self._next, row, older=self._older(self._next)):
+            older = lacks_counters(self._next, live.created, live.policy)
+            if differences := _differences(self._next, row, older=older):
                 self._found(
                     f"window {row.window}, which ended with entry {row.seq}, is stored "
                     f"with {differences}"
