@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,17 @@ def test_the_state_of_another_policy_is_refused(policy: PeriodicPolicy) -> None:
     other = StaticFair(fs.DemographicParity("1/3"), SKEWED, T)
     with pytest.raises(fs.InvalidValueError, match="another policy"):
         fs.Run(policy, state=fs.Run(other).state)
+
+
+def test_a_state_goes_on_with_a_policy_that_was_made_again() -> None:
+    policy = fs.synthesize(fs.DemographicParity("1/3"), SKEWED, horizon=T)
+    run = fs.Run(policy)
+    follow(run, stream(1)[0])
+    again = replace(policy, version="99", expected_cost=policy.expected_cost * (1 + 1e-15))
+    assert fs.Run(again, state=run.state).state == run.state
+    other = fs.synthesize(fs.DemographicParity("1/4"), SKEWED, horizon=T)
+    with pytest.raises(fs.InvalidValueError, match="another policy"):
+        fs.Run(other, state=run.state)
 
 
 def test_a_saved_policy_decides_the_same(policy: PeriodicPolicy, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -158,9 +158,10 @@ class Monitor:
         self._told = OutcomeTally()
         self._violations: deque[Alarm] = deque(maxlen=self.keep)
         self._lasting: list[Alarm] = []
-        self._config = self._digest(start)
+        shadows: tuple[str | None, ...] = (None,) if self._shadow is None else self._shadow.digests
+        self._config, *earlier = (self._digest(start, shadow) for shadow in shadows)
         if state is not None:
-            self._resume(state)
+            self._resume(state, earlier)
         self._next = self._next_event()
 
     # Watching -------------------------------------------------------------------------------
@@ -506,9 +507,8 @@ class Monitor:
             "shadow": None if self._shadow is None else self._shadow.state(),
         }
 
-    def _digest(self, start: Counts | None) -> str:
-        """A digest of everything a state depends on."""
-        shadow = self._shadow
+    def _digest(self, start: Counts | None, shadow: str | None) -> str:
+        """A digest of everything a state depends on, ``shadow`` by its fingerprint."""
         data = {
             "property": self.prop.to_dict(),
             "horizon": self.horizon,
@@ -518,18 +518,19 @@ class Monitor:
             "inputs": None if self._watch is None else self._watch.inputs.to_dict(),
             "confidence": self.confidence,
             "least": self.least,
-            "shadow": None if shadow is None else shadow.policy.fingerprint,
+            "shadow": shadow,
         }
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
-    def _resume(self, state: Mapping[str, Any]) -> None:
+    def _resume(self, state: Mapping[str, Any], earlier: Sequence[str]) -> None:
+        """Go on from a state; ``earlier`` are the digests that other versions gave this monitor."""
         try:
             if state["version"] != _VERSION:
                 raise InvalidValueError(
                     f"a state of version {state['version']!r}, this library reads {_VERSION}: "
                     "resume it with the version of fairshield that wrote it"
                 )
-            if state["monitor"] != self._config:
+            if state["monitor"] not in (self._config, *earlier):
                 raise InvalidValueError(
                     f"the state belongs to another monitor (digest {state['monitor']!r}, this one "
                     f"has {self._config!r}): resume with the property, windows, groups, inputs, "

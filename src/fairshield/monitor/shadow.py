@@ -7,6 +7,8 @@ policy is for a number of periods, it stops after the last one.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,12 @@ class Shadow:
         )  # fmt: skip
 
     # Saving and resuming --------------------------------------------------------------------
+
+    @property
+    def digests(self) -> tuple[str, str]:
+        """The policy's fingerprint, and the one that version 0.1 gave a policy for one window."""
+        header = json.dumps(self.policy.to_dict(), sort_keys=True)
+        return self.policy.fingerprint, hashlib.sha256(header.encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
         """JSON-able data; :meth:`resume` takes it."""

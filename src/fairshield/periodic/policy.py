@@ -248,7 +248,7 @@ class PeriodicPolicy(DescribedPeriods):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A digest of :meth:`to_dict`."""
+        """A digest of what was asked for: the same for a policy that is made again."""
 
     @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> str:

@@ -213,16 +213,8 @@ class Policy:
 
     def to_artifact(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of a file; :meth:`from_artifact` is the inverse."""
-        spec, kind = self.spec, self.decisions.stored_as
-        data = {
-            "property": spec.prop.to_dict(),
-            "inputs": spec.inputs.to_dict(),
-            "horizon": spec.horizon,
-            "start": [list(count) for count in spec.start_counts()],
-            "checkpoints": list(spec.checkpoints),
-            "further": spec.further,
-            "terminal": None if spec.terminal is None else spec.terminal.to_dict(),
-            "spread": spec.spread,
+        kind = self.decisions.stored_as
+        data = self.spec.to_dict() | {
             "expected_cost": self.expected_cost,
             "least_cost": self.least_cost,
             "library": self.version,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,19 @@ class Specification:
         if self.spread == self.risen == 1.0:
             return None
         return np.linspace(self.risen, self.spread, self.horizon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was asked for, as JSON-able data."""
+        return {
+            "property": self.prop.to_dict(),
+            "inputs": self.inputs.to_dict(),
+            "horizon": self.horizon,
+            "start": [list(count) for count in self.start_counts()],
+            "checkpoints": list(self.checkpoints),
+            "further": self.further,
+            "terminal": None if self.terminal is None else self.terminal.to_dict(),
+            "spread": self.spread,
+        }
 
     # Counters -------------------------------------------------------------------------------
 
