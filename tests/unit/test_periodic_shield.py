@@ -155,6 +155,19 @@ def test_the_state_of_another_policy_is_refused(policy: PeriodicPolicy) -> None:
         fs.Run(policy, state=fs.Run(other).state)
 
 
+def test_what_is_no_decision_is_named(policy: PeriodicPolicy) -> None:
+    run = fs.Run(policy)
+    for act in (
+        lambda: run.observe(None, outcome=True),  # type: ignore[arg-type]
+        lambda: run.record("x", final=True),  # type: ignore[arg-type]
+        lambda: run.explain(None),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(fs.InvalidValueError, match=r"a Decision, as .* returned, got"):
+            act()
+    with pytest.raises(fs.InvalidValueError, match=r"that of a run is its \.policy, got"):
+        fs.Run(run)  # type: ignore[arg-type]
+
+
 def test_a_state_goes_on_with_a_policy_that_was_made_again() -> None:
     policy = fs.synthesize(fs.DemographicParity("1/3"), SKEWED, horizon=T)
     run = fs.Run(policy)

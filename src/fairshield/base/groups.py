@@ -9,13 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield._renamed import NAMES
 from fairshield.base.counts import Group, group_name, place_among, reads_like, unknown_group
 from fairshield.base.errors import InvalidValueError, UnknownGroupError, argument, shown
+from fairshield.base.renamed import old_names
 
 Places = NDArray[np.signedinteger[Any]]
 """Of each person's group among those known; -1 where it is none of them."""
 MISSING = "(missing)"
 """How a person without a group is reported."""
+
+__getattr__ = old_names(__name__, NAMES)
 
 
 @dataclass(frozen=True)

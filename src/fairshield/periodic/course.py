@@ -156,7 +156,11 @@ class Course:
 
     @property
     def guaranteed(self) -> bool:
-        """Whether the window in progress is certain to end fair; after the last, whether it did."""
+        """Whether the property is certain to hold whenever it is still due in this window.
+
+        After the last window: whether it holds.  A checkpoint that has failed is past, and counted
+        in :attr:`guarantee`.
+        """
         if self.over:
             return self.holds()
         plan = self._now()

@@ -181,6 +181,7 @@ def kind_of(policy: Policy | PeriodicPolicy) -> PeriodicPolicy:
         return Repeated(policy)
     check_kind(
         policy, PeriodicPolicy,
-        "policy must be a policy: make one with synthesize, or load it with load_policy",
+        "policy must be a policy: make one with synthesize, or load it with load_policy; "
+        "that of a run is its .policy",
     )  # fmt: skip
     return policy

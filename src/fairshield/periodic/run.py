@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairshield._renamed import NAMES
 from fairshield.base.counts import Group, GroupCount
-from fairshield.base.errors import InvalidValueError, WindowOverError
+from fairshield.base.errors import InvalidValueError, WindowOverError, check_kind
 from fairshield.base.groups import Coded, Unseen, group_column, places_among, stranger
-from fairshield.base.renamed import Renamed
+from fairshield.base.renamed import Renamed, old_names
 from fairshield.base.words import summary
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.periodic.conditions import Counters
@@ -30,6 +31,8 @@ from fairshield.runtime.batches import decide_windows
 from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.shield import Batch
 from fairshield.runtime.step import Decision, Why
+
+__getattr__ = old_names(__name__, NAMES)
 
 
 def decided_again(policy: Policy | PeriodicPolicy) -> dict[str, Any]:
@@ -112,6 +115,7 @@ class Run(Course):
 
     def observe(self, decision: Decision, *, outcome: Flag) -> None:
         """Reveal the outcome of the last decision (properties that count by outcome)."""
+        check_kind(decision, Decision, "an outcome is observed of a Decision, as decide returned")
         if decision.why is Why.UNSEEN:
             return
         plan = self._now()
@@ -131,6 +135,7 @@ class Run(Course):
 
         The returned decision says whether the window in progress is still guaranteed.
         """
+        check_kind(advice, Decision, "what is recorded is a Decision, as advise returned")
         if advice.why is Why.UNSEEN:
             decision = advice._replace(accepted=as_flag(final))
             self._count_stranger(decision.group, accepted=decision.accepted)
@@ -147,6 +152,7 @@ class Run(Course):
 
         Where one policy decides all windows, decisions of every window can be explained.
         """
+        check_kind(decision, Decision, "what is explained is a Decision, as decide returned")
         if decision.why is Why.UNSEEN:
             raise InvalidValueError(f"the policy did not decide: {decision.reason}")
         plans = [*self._earlier, *([] if self._plan is None else [self._plan])]

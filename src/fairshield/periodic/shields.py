@@ -1,4 +1,4 @@
-"""Functions that make a run of each kind of period from a property and an input model."""
+"""Classes that make a run of each kind of period from a property and an input model."""
 
 from __future__ import annotations
 

@@ -68,7 +68,11 @@ class _Figures(Collector):
             ("bias_limit", "The largest bias that is fair", lambda s: s.limit),
             ("bias_unshielded", "What the proposals led to", lambda s: s.state.bias_unshielded),
             ("remaining", "Decisions left in the window or period", lambda s: s.state.remaining),
-            ("guaranteed", "1: certain to end fair", _guaranteed),
+            (
+                "guaranteed",
+                "1: certain to hold whenever it is still due in the window",
+                _guaranteed,
+            ),
         )
         audited = GaugeMetricFamily(
             "fairshield_audit_findings", "Of the audit at the start", labels=["stream"]

@@ -161,7 +161,7 @@ class Standing:
 
     @property
     def guaranteed(self) -> bool:
-        """Whether the window or period in progress is certain to end fair.
+        """Whether the property is certain to hold whenever it is still due in this window.
 
         Of a closed stream: whether the property binds and holds, as nothing more will come.
         """
