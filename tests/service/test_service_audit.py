@@ -215,6 +215,14 @@ CHANGES: dict[str, tuple[list[str], str]] = {
          "WHERE stream = :loans AND window = 1"],
         "is stored with another snapshot",
     ),
+    "a snapshot that cannot be read": (
+        ["UPDATE windows SET snapshot = '{broken' WHERE stream = :loans AND window = 1"],
+        "is stored with another snapshot",
+    ),
+    "a snapshot of other fields": (
+        ["UPDATE windows SET snapshot = '{\"seq\":[]}' WHERE stream = :loans AND window = 1"],
+        "is stored with another snapshot",
+    ),
     "a window too many": (
         ["INSERT INTO windows SELECT stream, 999, seq + 900000, n, at, fair, bias, "
          "bias_unshielded, overruled, cost_paid, snapshot, verdict, measured_bias, "

@@ -244,10 +244,10 @@ class Shield:
         accepted, at = decide_batch(self.policy, self._t, self._at, requests)
         overruled = accepted != requests.proposed
         why = self._reasons(requests, accepted, overruled) if reasons else None
-        position = np.arange(self._t, self._t + len(accepted))
+        window, position = np.zeros(len(accepted), int), np.arange(self._t, self._t + len(accepted))
         self._at, self._t = at, self._t + len(accepted)
         paid = np.where(overruled, requests.costs, 0.0)
-        return Batch(accepted, overruled, paid, np.zeros_like(position), position, why)
+        return Batch(accepted, overruled, paid, window, position, why)
 
     def _reasons(
         self, requests: Requests, accepted: NDArray[np.bool_], overruled: NDArray[np.bool_]

@@ -13,8 +13,8 @@ from fairshield.service.log.live import BrokenLogError, LiveStream
 from fairshield.service.log.snapshots import (
     Snapshot,
     WindowRow,
-    decode_snapshot,
     lacks_counters,
+    read_snapshot,
 )
 from fairshield.service.log.watching import Watcher
 from fairshield.service.store import Connection
@@ -75,13 +75,12 @@ def load_stream(name: str, connection: Connection, policies: LoadedPolicies) -> 
         raise BrokenLogError(
             f"the policy of stream {name!r} is not what it was: {error}"
         ) from error
-    ended = connection.last_window(number)
-    older = ended is not None and lacks_counters(ended, created, policy)
-    if ended is not None and _still_shown(ended, policy, connection):
+    last = ended = connection.last_window(number)
+    if last is not None and _still_shown(last, policy, connection):
         ended = connection.last_window(number, back=1)
-    snapshot = None if ended is None else checked_snapshot(ended, connection)
-    if older:
-        snapshot = None
+    # A snapshot of an earlier version lacks some counters of this version.
+    older = any(row is not None and lacks_counters(row, created, policy) for row in (last, ended))
+    snapshot = None if ended is None or older else checked_snapshot(ended, connection)
     until = 0 if snapshot is None else snapshot.seq
     watcher = _watcher(number, policy, connection, until)
     live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot, watcher=watcher)
@@ -131,8 +130,13 @@ def _still_shown(ended: WindowRow, policy: PeriodicPolicy, connection: Connectio
 
 
 def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
-    """The snapshot of a window's end; raises if its hash is not in the log."""
-    snapshot = decode_snapshot(ended.snapshot)
+    """The snapshot of a window's end; raises if it cannot be read, or its hash is not logged."""
+    snapshot = read_snapshot(ended.snapshot)
+    if snapshot is None:
+        raise BrokenLogError(
+            f"what is stored of the end of window {ended.window} of stream number {ended.stream} "
+            "cannot be read: it was changed after the fact"
+        )
     last = connection.entries(ended.stream, after=snapshot.seq - 1, limit=1)
     if not last or last[0].hash.hex() != snapshot.hash or snapshot.seq != ended.seq:
         raise BrokenLogError(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fairshield.base.errors import InvalidValueError
 from fairshield.periodic import PeriodicPolicy, RunState
 from fairshield.service.log.entries import Created
 from fairshield.service.log.tallies import StreamTally
@@ -28,7 +29,19 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 # Made at import, by one thread: msgspec may crash if two threads make a decoder at once.
-decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+_decode = msgspec.json.Decoder(Snapshot).decode
+
+
+def read_snapshot(content: bytes) -> Snapshot | None:
+    """The snapshot that was stored, its state as this version writes it; ``None`` if it is none."""
+    try:
+        snapshot = _decode(content)
+        if snapshot.shield is None:
+            return snapshot
+        state = msgspec.json.encode(RunState.from_dict(snapshot.shield).to_dict())
+    except (msgspec.DecodeError, InvalidValueError):
+        return None
+    return msgspec.structs.replace(snapshot, shield=msgspec.json.decode(state))
 
 
 def same_snapshot(stored: bytes, replayed: bytes) -> bool:
@@ -38,18 +51,12 @@ def same_snapshot(stored: bytes, replayed: bytes) -> bool:
     """
     if stored == replayed:
         return True
-    ours, theirs = (_plain(decode_snapshot(content)) for content in (stored, replayed))
+    ours, theirs = read_snapshot(stored), read_snapshot(replayed)
+    if ours is None or theirs is None:
+        return False
     if ours.tally is not None and theirs.tally is not None and ours.tally.cells is None:
         theirs.tally.cells = None
     return ours == theirs
-
-
-def _plain(snapshot: Snapshot) -> Snapshot:
-    """The snapshot, with the state of its run as this version writes it."""
-    if snapshot.shield is None:
-        return snapshot
-    state = RunState.from_dict(snapshot.shield).to_dict()
-    return msgspec.structs.replace(snapshot, shield=msgspec.json.decode(msgspec.json.encode(state)))
 
 
 class WindowRow(NamedTuple):
@@ -85,8 +92,9 @@ def lacks_counters(row: WindowRow, created: Created, policy: PeriodicPolicy) -> 
         return True
     if not created.human or len(policy.due) == 1:
         return False
-    tally = decode_snapshot(row.snapshot).tally
-    return tally is None or tally.cells is None
+    snapshot = read_snapshot(row.snapshot)
+    tally = None if snapshot is None else snapshot.tally
+    return tally is not None and tally.cells is None
 
 
 class MonitorRow(NamedTuple):
