@@ -179,6 +179,17 @@ def test_a_state_goes_on_with_a_policy_that_was_made_again() -> None:
         fs.Run(other, state=run.state)
 
 
+@pytest.mark.parametrize("other", [{"method": "exact"}, {"method": "long", "endgame": 2}])
+def test_a_state_does_not_go_on_with_a_policy_that_was_made_in_another_way(
+    other: dict[str, Any],
+) -> None:
+    prop = fs.DemographicParity("1/3")
+    run = fs.Run(fs.synthesize(prop, SKEWED, horizon=T, method="long", endgame=3))
+    follow(run, stream(1)[0])
+    with pytest.raises(fs.InvalidValueError, match="another policy"):
+        fs.Run(fs.synthesize(prop, SKEWED, horizon=T, **other), state=run.state)
+
+
 def test_a_saved_policy_decides_the_same(policy: PeriodicPolicy, tmp_path: Path) -> None:
     path = tmp_path / "periodic.shield"
     digest = policy.save(path)

@@ -18,6 +18,7 @@ from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Property
 from fairshield.synthesis import make_again
+from fairshield.synthesis.options import Options
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +166,8 @@ class Repeated(PeriodicPolicy):
     @cached_property
     def fingerprint(self) -> str:
         # Costs may differ in the last digit between machines, and say nothing of what is kept.
-        asked = self.policy.spec.to_dict() | {"method": self.policy.method}
+        how = Options.that_made(self.policy)
+        asked = self.policy.spec.to_dict() | {"method": how.method, "endgame": how.endgame}
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
     def save(self, path: str | os.PathLike[str]) -> str:
