@@ -38,6 +38,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Artifacts:
         "checkpoint": fs.synthesize(PARITY, INPUTS, horizon=8, checkpoints=(4,)),
         "vacuous": fs.synthesize(fs.DemographicParity("0.25", min_support=5), INPUTS, horizon=8),
         "periods": fs.PerpetualShield(PARITY, INPUTS, period=4).policy,
+        "best-effort": fs.synthesize(
+            fs.DemographicParity("0.1", min_support=5),
+            INPUTS,
+            horizon=8,
+            best_effort=True,
+            start={"a": (4, 4), "b": (4, 0)},
+        ),
     }
     digests = {}
     for name, policy in policies.items():
@@ -328,6 +335,22 @@ def test_windows_that_bound_nothing_are_counted_as_exempt(
     assert (report.windows_exempt, report.can_bind) == (2, True)
     assert "1 of 1 windows that it bound ended fair" in report.words
     assert "2 of 3 windows were exempt: the property bound nothing." in report.words
+
+
+@pytest.mark.parametrize(("name", "status"), [("few", "guaranteed"), ("best-effort", "at-risk")])
+async def test_the_light_after_an_exempt_window_is_that_of_the_next(
+    tmp_path: Path, made: Artifacts, name: str, status: str
+) -> None:
+    async with opened(str(tmp_path / "s.db"), made, stream(made, name)) as engine:
+        before = await engine.query(name, describe)
+        await decide(engine, name, "a" * 8, "+" * 8)
+        seen, report = await engine.query(name, describe), await engine.query(name, report_of)
+        await check_log(engine, name)
+    now = seen.state.in_progress
+    assert (now.verdict, now.remaining, seen.can_bind) == ("exempt", 0, True)
+    assert (before.status, seen.status) == (status, status)
+    assert now.guaranteed == report.guaranteed == (status == "guaranteed")
+    assert "bound nothing at the end of window 1" in report.words
 
 
 def test_what_was_measured_is_shown_without_support(

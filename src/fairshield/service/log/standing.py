@@ -163,12 +163,14 @@ class Standing:
     def guaranteed(self) -> bool:
         """Whether the property is certain to hold whenever it is still due in this window.
 
-        Of a closed stream: whether the property binds and holds, as nothing more will come.
+        Of a closed stream: whether the property binds and holds, as nothing more will come.  After
+        an exempt window: whether the next one is guaranteed, as nothing was kept of this one.
         """
         if self.closed:
             return self.policy.prop.verdict(self.counts) == "fair"
         if self.shows_end:
-            return self.policy.keeps(self.counts, self.length) and not self.failed
+            kept = self.policy.keeps(self.counts, self.length) and not self.failed
+            return kept and (self.ledger.shielded.now == "fair" or self.policy.unconditional)
         return self.run.guaranteed
 
     @property
