@@ -8,11 +8,7 @@ from typing import Any
 from fairshield.analysis.report import with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.periodic.state import plain_past
-from fairshield.spec import UNTOLD, Certificate, Verdict, verdict_of
-
-_AT_LAST: dict[Verdict, str] = {
-    "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
-}  # fmt: skip
+from fairshield.spec import AT_LAST, UNTOLD, Certificate, Verdict, verdict_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +116,7 @@ class Guarantee:
 
     def _promise(self) -> str:
         if self.over:
-            return f"{self.prop} {_AT_LAST[self.verdict]} at the end of the last {self.noun}."
+            return f"{self.prop} {AT_LAST[self.verdict]} at the end of the last {self.noun}."
         begun = self.decided % self.length > 0 or not self.completed
         which = f"{'this' if begun else 'the next'} {self.noun}"
         if self.guaranteed:

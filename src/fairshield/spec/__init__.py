@@ -35,6 +35,7 @@ from fairshield.spec.differences import DemographicParity as DemographicParity
 from fairshield.spec.differences import DifferenceOfRates as DifferenceOfRates
 from fairshield.spec.differences import EqualOpportunity as EqualOpportunity
 from fairshield.spec.differences import PredictiveEquality as PredictiveEquality
+from fairshield.spec.finding import AT_LAST as AT_LAST
 from fairshield.spec.finding import UNTOLD as UNTOLD
 from fairshield.spec.finding import VERDICTS as VERDICTS
 from fairshield.spec.finding import Finding as Finding

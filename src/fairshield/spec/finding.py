@@ -16,6 +16,11 @@ UNTOLD = "fair or exempt, which an earlier version did not tell apart"
 VERDICTS: tuple[Verdict, ...] = ("unfair", "fair", "exempt")
 """All verdicts; of several moments the first of theirs is that of all."""
 
+AT_LAST: dict[Verdict, str] = {
+    "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
+}  # fmt: skip
+"""What a property did at the end of a window, by its verdict."""
+
 
 def worst(verdicts: Collection[Verdict]) -> Verdict | None:
     """The verdict of several moments together: unfair if one was, else fair if one was.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from fairshield.service.log.tallies import overall
-from fairshield.spec import Verdict
+from fairshield.spec import Verdict, verdict_of, worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +41,10 @@ class StreamAudit:
     @property
     def verdict(self) -> Verdict:
         """Of all moments at which the property was due: ``"exempt"`` if it bound at none."""
-        counted: dict[Verdict, int] = {
-            "unfair": self.unfair, "fair": self.fair, "exempt": self.exempt
-        }  # fmt: skip
-        ended = [verdict for verdict, windows in counted.items() if windows]
-        return overall(*ended, *([] if self.unfinished is None else [self.unfinished]))
+        return verdict_of(
+            unfair=self.unfair + (self.unfinished == "unfair"),
+            fair=self.fair + (self.unfinished == "fair"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -71,7 +69,7 @@ class DatabaseAudit:
     @property
     def verdict(self) -> Verdict:
         """Of all streams: ``"exempt"`` if nothing bound any of them."""
-        return overall(*(stream.verdict for stream in self.streams))
+        return worst([stream.verdict for stream in self.streams]) or "exempt"
 
     @property
     def all_findings(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import msgspec
 from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Group
 from fairshield.service.log.live import LiveStream
-from fairshield.spec import Verdict
+from fairshield.spec import AT_LAST
 from fairshield.wire.messages import (
     GroupState,
     GuaranteeReport,
@@ -144,17 +144,17 @@ def report_of(live: LiveStream) -> GuaranteeReport:
         "property": str(policy.prop), "length": live.length, "worst_bias": whole.worst_bias
     }  # fmt: skip
     if live.closed:
-        words = _closed_words(live)
+        promise = _closed_words(live)
     elif policy.goes_on:
         guarantee = live.run.guarantee
-        words, data = f"{guarantee.now()} {_past(live)}", guarantee.to_dict()
+        promise, data = guarantee.now(), guarantee.to_dict()
     else:
-        words = _window_words(live)
+        promise = _window_words(live)
         data |= {"window": live.window, "decided": live.position}
     return GuaranteeReport(
         stream=live.name,
         status=live.status,
-        words=words,
+        words=f"{promise} {_past(live)}",
         guaranteed=live.guaranteed,
         unconditional=policy.unconditional or not policy.goes_on,
         can_bind=live.can_bind,
@@ -166,14 +166,11 @@ def report_of(live: LiveStream) -> GuaranteeReport:
     )
 
 
-_NEVER = "It can never bind, whoever comes, and so this promises nothing."
-
-
 def _window_words(live: LiveStream) -> str:
     prop, left = live.policy.prop, live.remaining
     if live.shows_end:
-        promise = f"{prop} {_VERBS[prop.verdict(live.counts)]} at the end of window "
-        promise += f"{live.window + 1}."
+        held = AT_LAST[prop.verdict(live.counts)]
+        promise = f"{prop} {held} at the end of window {live.window + 1}."
     elif live.guaranteed:
         promise = (
             f"{prop} is certain to hold at the end of this window of {live.length} decisions, "
@@ -186,39 +183,36 @@ def _window_words(live: LiveStream) -> str:
         )
     if live.failed and (not live.shows_end or prop.holds(live.counts)):
         promise += " It did not hold at a checkpoint of this window."
-    return " ".join([promise, *([] if live.can_bind else [_NEVER]), _past(live)])
-
-
-_VERBS: dict[Verdict, str] = {
-    "fair": "holds", "unfair": "does not hold", "exempt": "bound nothing"
-}  # fmt: skip
+    if not live.can_bind:
+        promise += " It can never bind, whoever comes, and so this promises nothing."
+    return promise
 
 
 def _closed_words(live: LiveStream) -> str:
     """What a closed stream still guarantees, in words: nothing of an unfinished window."""
-    prop, now = live.policy.prop, _in_progress(live)
-    noun = live.policy.noun
-    if not now.remaining or not now.position:
-        return f"The stream is closed. {_past(live)}"
-    verb = {**_VERBS, "exempt": "binds nothing"}[now.verdict]
+    prop, verdict = live.policy.prop, live.policy.prop.verdict(live.counts)
+    if not live.remaining or not live.position:
+        return "The stream is closed."
+    held = "binds nothing" if verdict == "exempt" else AT_LAST[verdict]
     return (
-        f"The stream was closed after {now.position} of {live.length} decisions of a {noun}: "
-        f"nothing is promised of it, and {prop} {verb} of the counters as they are. {_past(live)}"
+        f"The stream was closed after {live.position} of {live.length} decisions of a "
+        f"{live.policy.noun}: nothing is promised of it, and {prop} {held} of the counters as "
+        "they are."
     )
 
 
 def _past(live: LiveStream) -> str:
-    whole, prop = _whole_stream(live), live.policy.prop
-    noun = live.policy.noun
-    if not whole.windows:
+    ledger, noun = live.ledger, live.policy.noun
+    if not ledger.windows:
         return f"No {noun} has ended yet."
-    bound = whole.windows - whole.exempt
-    exempt = f"{whole.exempt} of {whole.windows} {noun}s were exempt: the property bound nothing."
+    bound = ledger.windows - ledger.exempt
+    exempt = f"{ledger.exempt} of {ledger.windows} {noun}s were exempt: the property bound nothing."
     if not bound:
         return exempt
+    shielded, limit = ledger.shielded, live.policy.prop.limit
     said = (
-        f"{whole.fair} of {bound} {noun}s{' that it bound' if whole.exempt else ''} ended fair; "
-        f"largest bias {live.ledger.shielded.largest_bias:.4g}, {prop.limit:.4g} is allowed. "
-        f"Without the shield, {whole.unshielded_fair} would have."
+        f"{shielded.fair} of {bound} {noun}s{' that it bound' if ledger.exempt else ''} ended "
+        f"fair; largest bias {shielded.largest_bias:.4g}, {limit:.4g} is allowed. "
+        f"Without the shield, {ledger.unshielded.fair} would have."
     )
-    return f"{said} {exempt}" if whole.exempt else said
+    return f"{said} {exempt}" if ledger.exempt else said

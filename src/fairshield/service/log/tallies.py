@@ -7,16 +7,7 @@ import msgspec
 from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts
 from fairshield.runtime.ledger import Ledger
-from fairshield.spec import Verdict, worst
-
-
-def overall(*verdicts: Verdict) -> Verdict:
-    """What to say of several moments: exempt also where there was none.
-
-    >>> overall("exempt", "fair"), overall("fair", "unfair", "exempt"), overall()
-    ('fair', 'unfair', 'exempt')
-    """
-    return worst(verdicts) or "exempt"
+from fairshield.spec import Verdict
 
 
 class Whole(msgspec.Struct):

@@ -161,7 +161,7 @@ class Watcher:
         )
 
     def _words(self, alarm: Alarm, monitor: Monitor) -> str:
-        """For people, and of the monitor as it was: the same whenever somebody looks."""
+        """The alarm's text, from the monitor's state when it was raised."""
         if alarm.kind == "model":
             return (
                 f"People do not come as the policy expects: {monitor.diagnosis}. Decisions stay "
