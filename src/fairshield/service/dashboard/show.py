@@ -143,10 +143,15 @@ def within(value: float | None, limit: float | None) -> bool:
     return limit is None or (value is not None and value <= limit + _ROUNDING)
 
 
+def unit(stream: StreamMessage) -> str:
+    """What is counted in a stream: ``"window"``, each from the start, or ``"period"``."""
+    return "window" if stream.kind == "window" else "period"
+
+
 def just_begun(stream: StreamMessage) -> bool:
     """Whether the bias says nothing yet: in the first tenth of what it is counted over."""
     state = stream.state
-    counted_anew = stream.kind == "window" or not state.windows_completed
+    counted_anew = unit(stream) == "window" or not state.windows_completed
     return counted_anew and 10 * (state.position - 1) < stream.length
 
 
@@ -155,14 +160,13 @@ def just_begun(stream: StreamMessage) -> bool:
 
 def reason(case: DecisionMessage | WhatIf, stream: StreamMessage, left: int) -> str:
     """Why this is decided, for whoever knows nothing of shields; ``left`` decisions come after."""
-    unit = "window" if stream.kind == "window" else "period"
     words = {
-        "forced": _forced(case, unit, left, bool(stream.checkpoints)),
+        "forced": _forced(case, unit(stream), left, bool(stream.checkpoints)),
         "cheapest": "balancing it later is expected to cost more than overruling it now, at "
         f"{figure(case.cost)}"
         if case.overruled
         else "it can still be balanced, and overruling is not expected to pay",
-        "lost": f"a fair end of this {unit} is no longer certain, whatever is decided"
+        "lost": f"a fair end of this {unit(stream)} is no longer certain, whatever is decided"
         + ("; this is the less risky decision" if case.overruled else ""),
     }
     verb = "Overruled" if case.overruled else "As proposed"
@@ -184,7 +188,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         bias, figure, whole, percent, milliseconds, clock, day, short, verdict, bar, sentence,
-        tally, told, reason
+        tally, told, unit, reason
     )
 }  # fmt: skip
 

@@ -72,7 +72,7 @@ class About:
         now, whole = state.in_progress, state.whole_stream
         unfair = not show.within(now.bias_unshielded, stream.limit)
         everybody = ("Since the first decision", whole.groups, False)
-        if stream.kind == "window":
+        if show.unit(stream) == "window":
             return [("In this window", now.groups, unfair), everybody]
         if now.groups == whole.groups:
             return [("Since the first decision", now.groups, unfair)]
