@@ -15,6 +15,7 @@ from in_process import application, post
 
 import fairshield as fs
 from fairshield.cli.app import app
+from fairshield.periodic import kind_of
 from fairshield.policy.artifact import digest_of
 from fairshield.records import decisions_of, read_records
 from fairshield.service.engine.commands import Close
@@ -22,6 +23,7 @@ from fairshield.service.engine.engine import Engine
 from fairshield.service.log.entries import Created
 from fairshield.service.log.live import LiveStream
 from fairshield.service.log.reports import describe, report_of
+from fairshield.service.log.snapshots import Snapshot
 from fairshield.service.store import SqliteDatabase
 
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -387,7 +389,7 @@ def test_whether_a_stream_can_bind_is_what_its_policy_says(kind: str, support: i
     for bound in ("0.3", 1):
         policy = DECIDERS[kind](fs.DemographicParity(bound, min_support=support))
         created = Created(stream="s", seq=0, at="2026", policy="0" * 64)
-        live = LiveStream(1, created, policy)
+        live = LiveStream(1, created, kind_of(policy), Snapshot(0, "", 0, 0))
         assert live.can_bind == policy.can_bind
         assert (live.status == "vacuous") == (not policy.can_bind)
 

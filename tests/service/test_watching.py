@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairshield as fs
+from fairshield.periodic import kind_of
 from fairshield.service.log import watching
 from fairshield.service.log.entries import Created, Decided, Observed
 from fairshield.service.log.reports import describe
@@ -25,9 +26,9 @@ from fairshield.wire.messages import AlarmMessage
 INPUTS = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 SCHEDULE = fs.InputSchedule([(INPUTS, 5), (INPUTS, 5)])
 POLICIES = {
-    "plain": fs.synthesize(fs.DemographicParity("0.1"), INPUTS, horizon=10),
-    "labelled": fs.synthesize(fs.EqualOpportunity("0.1"), INPUTS, horizon=10),
-    "schedule": fs.synthesize(fs.DemographicParity("0.1"), SCHEDULE, horizon=10),
+    "plain": kind_of(fs.synthesize(fs.DemographicParity("0.1"), INPUTS, horizon=10)),
+    "labelled": kind_of(fs.synthesize(fs.EqualOpportunity("0.1"), INPUTS, horizon=10)),
+    "schedule": kind_of(fs.synthesize(fs.DemographicParity("0.1"), SCHEDULE, horizon=10)),
 }
 PEOPLE = 1300
 

@@ -174,14 +174,15 @@ class _StreamAuditor:
         self._last: EntryRow | None = None
         self._batch: tuple[int, int] | None = None  # first entry of a request, how many are to come
         self._live: LiveStream | None = None
+        self._count: Recounted | None = None
         self._head = self._replayed = connection.head(number)
         try:
-            created, hash = first_entry(number, connection)
+            created, snapshot = first_entry(number, connection)
             if created.stream != name:
                 self._find(f"stream {name!r} was created as {created.stream!r}: it was renamed")
             policy = policies.policy(created.policy, connection)
-            self._live = LiveStream(number, created, policy, hash=hash)
-            self._count = Recounted(self._live.policy, human=created.human)
+            self._live = LiveStream(number, created, policy, snapshot)
+            self._count = Recounted(policy, human=created.human)
         except (BrokenLogError, FairshieldError, ValueError) as error:
             self._find(f"stream {name!r} cannot be replayed: {error}")
         self._windows = StoredWindows(
@@ -228,16 +229,16 @@ class _StreamAuditor:
     # Entries --------------------------------------------------------------------------------
 
     def _add(self, rows: list[EntryRow]) -> None:
-        live = self._live
+        live, count = self._live, self._count
         for row in rows:
             self._decisions += row.n is not None
-            if live is None or not self._entries:
+            if live is None or count is None or not self._entries:
                 self._chain(row)
             else:
                 try:
-                    self._note(live.replay(row))
+                    self._note(live.replay(row), count)
                 except BrokenLogError as error:
-                    self._give_up(row, str(error))
+                    self._give_up(live, count, row, str(error))
                     live = None
             self._last = row
             self._entries += 1
@@ -257,9 +258,9 @@ class _StreamAuditor:
         elif last is not None and not follows(row, last.hash):
             self._find(f"{where} does not match its hash: it was changed after the fact")
 
-    def _note(self, entry: AnyEntry) -> None:
+    def _note(self, entry: AnyEntry, count: Recounted) -> None:
         """Count what an entry says."""
-        for found in self._count.add(entry):
+        for found in count.add(entry):
             self._find(f"{self._named}: {found}")
         if self._batch is not None:
             self._continue_batch(entry, *self._batch)
@@ -276,12 +277,11 @@ class _StreamAuditor:
             left = 1
         self._batch = (first, left - 1) if left > 1 else None
 
-    def _give_up(self, row: EntryRow, why: str) -> None:
+    def _give_up(self, live: LiveStream, count: Recounted, row: EntryRow, why: str) -> None:
         """Replay no further; windows that ended before are still compared."""
         self._find(f"{why}; of later entries only the hashes are checked")
-        live, self._live, self._batch = self._live, None, None
-        assert live is not None
-        for found in self._count.settle():
+        self._live = self._batch = None
+        for found in count.settle():
             self._find(f"{self._named}: {found}")
         self._replayed = row.seq - 1
         self._windows.compare(live, live.ended, self._replayed)
@@ -313,8 +313,8 @@ class _StreamAuditor:
                 f"{last}"
             )
         self._find_repeated_keys()
-        live = self._live
-        if live is None:
+        live, count = self._live, self._count
+        if live is None or count is None:
             return
         if self._batch is not None:
             first, left = self._batch
@@ -322,9 +322,9 @@ class _StreamAuditor:
                 f"entry {first} of {self._named} belongs to a request that led to {left} more "
                 f"entries than the log has: its end is missing"
             )
-        for found in self._count.settle():
+        for found in count.settle():
             self._find(f"{self._named}: {found}")
-        count, ledger = self._count, live.ledger
+        ledger = live.ledger
         counted = (count.fair, count.exempt, count.windows)
         replayed = (ledger.shielded.fair, ledger.exempt, ledger.windows)
         if counted != replayed:
@@ -346,7 +346,7 @@ class _StreamAuditor:
             self._find(f"entries {first} and {last} of {self._named} have the same key {key!r}")
 
     def _result(self, finished: bool) -> StreamAudit:
-        findings, count = list(self._findings), getattr(self, "_count", None)
+        findings, count = list(self._findings), self._count
         windows, fair, exempt = (count.windows, count.fair, count.exempt) if count else (0, 0, 0)
         if self._more:
             findings.append(f"{self._named} has {self._more:,} more findings like these")

@@ -68,7 +68,7 @@ def load_stream(name: str, connection: Connection, policies: LoadedPolicies) -> 
     number = connection.stream(name)
     if number is None:
         raise Refusal("not-found", f"there is no stream {name!r}")
-    created, hash = first_entry(number, connection)
+    created, first = first_entry(number, connection)
     try:
         policy = policies.policy(created.policy, connection)
     except ArtifactError as error:
@@ -80,10 +80,9 @@ def load_stream(name: str, connection: Connection, policies: LoadedPolicies) -> 
         ended = connection.last_window(number, back=1)
     # A snapshot of an earlier version lacks some counters of this version.
     older = any(row is not None and lacks_counters(row, created, policy) for row in (last, ended))
-    snapshot = None if ended is None or older else checked_snapshot(ended, connection)
-    until = 0 if snapshot is None else snapshot.seq
-    watcher = _watcher(number, policy, connection, until)
-    live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot, watcher=watcher)
+    snapshot = first if ended is None or older else _checked_snapshot(ended, connection)
+    watcher = _watcher(number, policy, connection, snapshot.seq)
+    live = LiveStream(number, created, policy, snapshot, watcher=watcher)
     for row in _entries(number, connection, live.seq):
         live.replay(row)
     if not older:
@@ -129,7 +128,17 @@ def _still_shown(ended: WindowRow, policy: PeriodicPolicy, connection: Connectio
     return not policy.goes_on and connection.decision(ended.stream, ended.n + 1) is None
 
 
-def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
+def begun(
+    number: int, connection: Connection, policies: LoadedPolicies, until: int
+) -> tuple[Created, PeriodicPolicy, Snapshot]:
+    """Entry 0, the policy, and the last snapshot by entry ``until``, where a replay may begin."""
+    created, first = first_entry(number, connection)
+    policy = policies.policy(created.policy, connection)
+    ended = connection.last_window(number, until=until)
+    return created, policy, first if ended is None else _checked_snapshot(ended, connection)
+
+
+def _checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
     """The snapshot of a window's end; raises if it cannot be read, or its hash is not logged."""
     snapshot = read_snapshot(ended.snapshot)
     if snapshot is None:
@@ -145,8 +154,8 @@ def checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
     return snapshot
 
 
-def first_entry(number: int, connection: Connection) -> tuple[Created, bytes]:
-    """Entry 0 of a stream, and its hash."""
+def first_entry(number: int, connection: Connection) -> tuple[Created, Snapshot]:
+    """Entry 0 of a stream, and the stream right after it."""
     first = connection.entries(number, limit=1)
     if not first or first[0].seq != 0:
         raise BrokenLogError(f"stream number {number} has no entry 0")
@@ -157,4 +166,4 @@ def first_entry(number: int, connection: Connection) -> tuple[Created, bytes]:
     expected = chained(created, number, BEGINNING)
     if not isinstance(created, Created) or first[0] != expected:
         raise BrokenLogError(f"entry 0 of stream number {number} does not match its hash")
-    return created, first[0].hash
+    return created, Snapshot(0, expected.hash.hex(), n=0, window=0)

@@ -6,7 +6,6 @@ in use.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,12 +13,13 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts, Group, GroupCount
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.ledger import Ledger
 from fairshield.runtime.shield import Shield
-from fairshield.service.history.loading import checked_snapshot, first_entry
+from fairshield.service.history.loading import begun
 from fairshield.service.log.answers import decision_of
 from fairshield.service.log.entries import Decided, EntryRow, Observed, Overridden, entry_of, logged
 from fairshield.service.log.live import LiveStream
@@ -41,14 +41,14 @@ MOST_POINTS = 20_000
 class Running:
     """Counters of a stream with and without its shield, entry by entry."""
 
-    def __init__(self, policy: PeriodicPolicy, snapshot: Snapshot | None) -> None:
+    def __init__(self, policy: PeriodicPolicy, snapshot: Snapshot) -> None:
         self.policy = policy
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._start = Counts({group: policy.start[group] for group in policy.groups})
         self._made: dict[int, Decided] = {}
         self._window = -1
         self._begin()
-        if snapshot is not None and snapshot.tally is not None and snapshot.shield is not None:
+        if snapshot.tally is not None and snapshot.shield is not None:
             counts = Counts({group: (n, k) for group, n, k in snapshot.shield["counts"]})
             snapshot.tally.resume(self.ledger, snapshot.n, counts)
 
@@ -103,16 +103,13 @@ def series(
 
     The first points may lie before what was asked for: counting begins where a window does.
     """
-    created, _ = first_entry(number, connection)
-    policy = policies.policy(created.policy, connection)
     first = _first_of(number, connection, after, last)
-    ended = connection.last_window(number, until=first)
-    snapshot = None if ended is None else checked_snapshot(ended, connection)
+    _, policy, snapshot = begun(number, connection, policies, first)
     running = Running(policy, snapshot)
     places: list[tuple[int, int]] = []
     cells: list[tuple[int, ...]] = []
     seq = first
-    for row in connection.entries(number, after=0 if snapshot is None else snapshot.seq):
+    for row in connection.entries(number, after=snapshot.seq):
         n, seq = running.add(row), row.seq
         if n is not None and row.seq > first:
             places.append((row.seq, n))
@@ -158,7 +155,7 @@ def _as_series(
 
 
 def _plain(values: np.ndarray) -> tuple[float | None, ...]:
-    return tuple(v if math.isfinite(v) else None for v in np.asarray(values, float).tolist())
+    return tuple(map(plain_number, np.asarray(values, float).tolist()))
 
 
 # Explanations -------------------------------------------------------------------------------
@@ -182,8 +179,8 @@ def explanation(
     return ExplanationMessage(
         decision=decision_of(found, live.length),
         text=text,
-        cost_if_accepted=_finite(costs.if_accepted),
-        cost_if_rejected=_finite(costs.if_rejected),
+        cost_if_accepted=plain_number(costs.if_accepted),
+        cost_if_rejected=plain_number(costs.if_rejected),
     )
 
 
@@ -191,11 +188,7 @@ def stream_before(
     number: int, seq: int, connection: Connection, policies: LoadedPolicies
 ) -> LiveStream:
     """A copy of a stream as it was before entry ``seq``."""
-    created, hash = first_entry(number, connection)
-    policy = policies.policy(created.policy, connection)
-    ended = connection.last_window(number, until=seq - 1)
-    snapshot = None if ended is None else checked_snapshot(ended, connection)
-    live = LiveStream(number, created, policy, hash=hash, snapshot=snapshot)
+    live = LiveStream(number, *begun(number, connection, policies, seq - 1))
     for row in connection.entries(number, after=live.seq, limit=seq - live.seq - 1):
         live.replay(row)
     return live
@@ -239,7 +232,7 @@ def outlook(at: Here, cost: float, groups: Iterable[Group]) -> Outlook:
     cases = [(group, proposed) for group in groups for proposed in (True, False)]
     return Outlook(
         seq=at.seq,
-        expected_cost=_finite(expected),
+        expected_cost=plain_number(expected),
         what_if=tuple(_what_if(shield, group, proposed, cost) for group, proposed in cases),
     )
 
@@ -255,7 +248,3 @@ def _what_if(shield: Shield, group: Group, proposed: bool, cost: float) -> WhatI
         why=advice.why.value,
         reason=advice.reason,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Group, unknown_group
 from fairshield.periodic import PeriodicPolicy
 from fairshield.records import declared
@@ -27,8 +30,9 @@ from fairshield.service.log.entries import (
     entry_of,
     follows,
 )
-from fairshield.service.log.snapshots import Snapshot
+from fairshield.service.log.snapshots import Snapshot, WindowRow
 from fairshield.service.log.standing import Made, Standing
+from fairshield.service.log.tallies import StreamTally
 from fairshield.service.log.watching import Watcher
 from fairshield.spec.outcomes import ADVICE
 from fairshield.wire.messages import (
@@ -68,7 +72,7 @@ class LiveStream(Standing):
     policy
         The policy that entry 0 names.
     snapshot
-        Where to begin; default: right after entry 0, whose hash is then ``hash``.
+        Where to begin: right after entry 0, or at the end of a window.
     watcher
         A monitor that is passed every entry from here on; no decision depends on it.
     """
@@ -78,13 +82,13 @@ class LiveStream(Standing):
         number: int,
         created: Created,
         policy: PeriodicPolicy,
+        snapshot: Snapshot,
         *,
-        hash: bytes = b"",
-        snapshot: Snapshot | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        begun = Snapshot(0, hash.hex(), 0, 0) if snapshot is None else snapshot
-        super().__init__(number, created, policy, begun)
+        super().__init__(created, policy, snapshot)
+        self.number, self.seq, self.hash = number, snapshot.seq, bytes.fromhex(snapshot.hash)
+        self.ended: list[WindowRow] = []
         self.watcher = watcher
         self.torn = False  # true within a change: what fails then leaves the stream half changed
         self.described: StreamMessage | None = None
@@ -203,7 +207,8 @@ class LiveStream(Standing):
     # Entries --------------------------------------------------------------------------------
 
     def _decided(self, group: Group, proposed: bool, cost: float, by: Author, size: int) -> Decided:
-        self.begin_window()
+        if self.created.human and (self.ledger.over or not self.ledger.position):
+            self.base, self.made = self.snapshot(), []
         decision = self.run.decide(group, proposed=proposed, cost=cost)
         self.n += 1
         made = Made(group, proposed, cost, decision.accepted, decision.accepted)
@@ -256,7 +261,34 @@ class LiveStream(Standing):
         self.seq, self.hash = row.seq, row.hash
         if self.watcher is not None:
             self.watcher.add(entry, row.hash)
-        self.note_end(entry.at)
+        self._note_end(entry.at)
+
+    def _note_end(self, at: str) -> None:
+        """Keep the end of the window, if the last entry ended it."""
+        if self.run.position:
+            return
+        ledger, prop = self.ledger, self.policy.prop
+        found = ledger.settle() if ledger.position == self.length else None
+        if found is None:
+            return
+        counts, unshielded, verdict = found.counts, ledger.counts_unshielded, ledger.shielded.now
+        row = WindowRow(
+            stream=self.number, window=found.window, seq=self.seq, n=self.n, at=at,
+            fair=verdict == "fair", bias=plain_number(prop.bias_of(counts)),
+            bias_unshielded=plain_number(prop.bias_of(unshielded)),
+            overruled=ledger.window_overruled, cost_paid=ledger.window_paid, verdict=verdict,
+            measured_bias=plain_number(prop.measured_bias_of(counts)),
+            measured_bias_unshielded=plain_number(prop.measured_bias_of(unshielded)),
+            snapshot=msgspec.json.encode(self.snapshot()),
+        )  # fmt: skip
+        self.ended.append(row)
+
+    def snapshot(self) -> Snapshot:
+        """The stream as it is; only between windows."""
+        goes_on, tally = self.policy.goes_on, StreamTally.of(self.ledger)
+        state = self.run.state.to_dict() if goes_on else None
+        window = 0 if goes_on else self.run.completed
+        return Snapshot(self.seq, self.hash.hex(), self.n, window, tally, state)
 
     # Checks ---------------------------------------------------------------------------------
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts, Group
-from fairshield.periodic import PeriodicPolicy, Run, RunState, kind_of
+from fairshield.periodic import PeriodicPolicy, Run, RunState
 from fairshield.periodic.state import History
-from fairshield.policy import Policy
 from fairshield.runtime.ledger import Ledger
 from fairshield.service.log.entries import Created, EntryRow
-from fairshield.service.log.snapshots import Snapshot, WindowRow
-from fairshield.service.log.tallies import StreamTally
+from fairshield.service.log.snapshots import Snapshot
 from fairshield.wire.messages import Status
 
 
@@ -28,24 +25,19 @@ class Made(msgspec.Struct):
 
 
 class Standing:
-    """A run and its ledger, decision by decision; a :class:`LiveStream` has the log of both.
+    """The run of a stream, its ledger, and what they say; a :class:`LiveStream` has the log.
 
     A window that is over is shown until the next one begins.  Periods have no such end: their
     counters go on.
     """
 
-    def __init__(
-        self, number: int, created: Created, policy: Policy | PeriodicPolicy, snapshot: Snapshot
-    ) -> None:
-        self.number, self.created, self.policy = number, created, kind_of(policy)
-        self.length, self.labelled = self.policy.length, self.policy.labelled
-        self.index = {group: i for i, group in enumerate(self.policy.groups)}
-        self.closed = False
-        self.ended: list[WindowRow] = []
-        self.seq, self.hash, self.n = snapshot.seq, bytes.fromhex(snapshot.hash), snapshot.n
+    def __init__(self, created: Created, policy: PeriodicPolicy, snapshot: Snapshot) -> None:
+        self.created, self.policy, self.n, self.closed = created, policy, snapshot.n, False
+        self.length, self.labelled = policy.length, policy.labelled
+        self.index = {group: i for i, group in enumerate(policy.groups)}
         self.base = snapshot
         self.made: list[Made] = []
-        """Decisions of the window in progress, in streams with people who may override them."""
+        """Decisions since ``base``, in streams with people who may override them."""
         self.restore(snapshot)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -194,12 +186,7 @@ class Standing:
             return "vacuous"
         return "guaranteed" if self.guaranteed else "at-risk"
 
-    # Windows --------------------------------------------------------------------------------
-
-    def begin_window(self) -> None:
-        """Note where a window begins, if its decisions may be overridden."""
-        if self.created.human and (self.ledger.over or not self.ledger.position):
-            self.base, self.made = self.snapshot(), []
+    # Decisions ------------------------------------------------------------------------------
 
     def count(self, made: Made) -> None:
         """Count a decision."""
@@ -218,30 +205,3 @@ class Standing:
             if made.outcome is not None:
                 self.run.observe(decision, outcome=made.outcome)
                 self.ledger.observe(made.outcome)
-
-    def note_end(self, at: str) -> None:
-        """Keep the end of the window, if the last entry ended it."""
-        if self.run.position:
-            return
-        ledger, prop = self.ledger, self.policy.prop
-        found = ledger.settle() if ledger.position == self.length else None
-        if found is None:
-            return
-        counts, unshielded, verdict = found.counts, ledger.counts_unshielded, ledger.shielded.now
-        row = WindowRow(
-            stream=self.number, window=found.window, seq=self.seq, n=self.n, at=at,
-            fair=verdict == "fair", bias=plain_number(prop.bias_of(counts)),
-            bias_unshielded=plain_number(prop.bias_of(unshielded)),
-            overruled=ledger.window_overruled, cost_paid=ledger.window_paid, verdict=verdict,
-            measured_bias=plain_number(prop.measured_bias_of(counts)),
-            measured_bias_unshielded=plain_number(prop.measured_bias_of(unshielded)),
-            snapshot=msgspec.json.encode(self.snapshot()),
-        )  # fmt: skip
-        self.ended.append(row)
-
-    def snapshot(self) -> Snapshot:
-        """The stream as it is; only between windows."""
-        goes_on, tally = self.policy.goes_on, StreamTally.of(self.ledger)
-        state = self.run.state.to_dict() if goes_on else None
-        window = 0 if goes_on else self.run.completed
-        return Snapshot(self.seq, self.hash.hex(), self.n, window, tally, state)

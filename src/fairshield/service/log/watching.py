@@ -18,8 +18,7 @@ from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Coded
 from fairshield.inputs import InputSchedule
 from fairshield.monitor import Alarm, Monitor
-from fairshield.periodic import PeriodicPolicy, kind_of
-from fairshield.policy import Policy
+from fairshield.periodic import PeriodicPolicy
 from fairshield.service.log.entries import AnyEntry, Decided, Observed
 from fairshield.service.log.snapshots import MonitorRow
 from fairshield.wire.messages import AlarmMessage
@@ -60,9 +59,9 @@ class Watcher:
     """
 
     def __init__(
-        self, number: int, policy: Policy | PeriodicPolicy, *, stored: MonitorRow | None = None
+        self, number: int, policy: PeriodicPolicy, *, stored: MonitorRow | None = None
     ) -> None:
-        self.number, self.policy = number, kind_of(policy)
+        self.number, self.policy = number, policy
         self._labelled = policy.labelled
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._alarms: list[AlarmMessage] = []
