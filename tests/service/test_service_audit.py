@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -24,8 +25,10 @@ from fairshield.cli.app import app
 from fairshield.service.engine.commands import Decide, DecideBatch, Observe, Overrule
 from fairshield.service.engine.engine import Engine
 from fairshield.service.history import audit
+from fairshield.service.history.views import explanation, series
 from fairshield.service.log.entries import BEGINNING, entry_of
 from fairshield.service.log.live import LiveStream
+from fairshield.service.server import background
 from fairshield.service.store import SqliteDatabase
 from fairshield.service.store.policies import LoadedPolicies
 from fairshield.wire.messages import (
@@ -35,6 +38,7 @@ from fairshield.wire.messages import (
     OverrideRequest,
     StreamRequest,
 )
+from fairshield.wire.problems import Refusal
 
 
 async def fill(path: Path) -> None:
@@ -223,6 +227,23 @@ CHANGES: dict[str, tuple[list[str], str]] = {
         ["UPDATE windows SET snapshot = '{\"seq\":[]}' WHERE stream = :loans AND window = 1"],
         "is stored with another snapshot",
     ),
+    "a snapshot that is nested too deeply": (
+        ["UPDATE windows SET snapshot = substr(snapshot, 1, length(snapshot) - 1) || "
+         f"',\"more\":{'[' * 3000}{']' * 3000}}}' WHERE stream = :loans AND window = 1"],
+        "is stored with another snapshot",
+    ),
+    "a snapshot that is no text": (
+        ["UPDATE windows SET snapshot = cast(x'ff' AS text) WHERE stream = :loans AND window = 1"],
+        "ends of windows from -9223372036854775808 on cannot be read",
+    ),
+    "a verdict that was taken away": (
+        ["UPDATE windows SET verdict = NULL, fair = 0 WHERE stream = :loans AND window = 1"],
+        "is stored with fair = False instead of True and verdict = None instead of 'fair'",
+    ),
+    "the last window there can be": (
+        ["UPDATE windows SET window = 9223372036854775807 WHERE stream = :loans AND window = 1"],
+        "window 9223372036854775807 is stored as ended with entry",
+    ),
     "a window too many": (
         ["INSERT INTO windows SELECT stream, 999, seq + 900000, n, at, fair, bias, "
          "bias_unshielded, overruled, cost_paid, snapshot, verdict, measured_bias, "
@@ -251,6 +272,47 @@ def test_every_change_is_found_and_named(name: str, tampered: Callable[..., str]
     found = audited(tampered(*statements))
     assert not found.holds
     assert any(sentence in text for text in found.all_findings), found.all_findings
+
+
+async def refusals_of(path: str) -> dict[str, Refusal]:
+    engine, number = Engine(SqliteDatabase(path), LoadedPolicies()), 1
+    await engine.start()
+    person, refused = Decide(DecisionRequest("a", True)), {}
+    asked = {
+        "decision": engine.submit("loans", person, key="new"),
+        "series": engine.read(lambda c: series(number, c, engine.policies, after=200)),
+        "explanation": engine.readers.read_long(
+            lambda c: explanation(number, 70, c, engine.policies)
+        ),
+    }
+    for name, answer in asked.items():
+        try:
+            await answer
+        except Refusal as refusal:
+            refused[name] = refusal
+    await engine.stop()
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "refused"),
+    [
+        ("'{broken'", {"decision", "series", "explanation"}),
+        (
+            "json_set(snapshot, '$.tally.overruled_by_group', json('[1]'))",
+            {"decision", "explanation"},
+        ),
+    ],
+)
+def test_what_is_stored_of_a_window_is_not_said_to_be_the_mistake_of_who_asks(
+    snapshot: str, refused: set[str], tampered: Callable[..., str]
+) -> None:
+    address = tampered(f"UPDATE windows SET snapshot = {snapshot} WHERE stream = :loans")
+    found = asyncio.run(refusals_of(address))
+    assert set(found) == refused
+    for refusal in found.values():
+        assert refusal.kind == "log-broken"
+        assert "fairshield audit --db says where" in str(refusal)
 
 
 def test_rows_of_no_stream_are_found(tampered: Callable[..., str]) -> None:
@@ -382,6 +444,29 @@ def test_a_stream_is_audited_beside_other_work_until_told_to_stop(filled: Path) 
     with pytest.raises(InvalidValueError, match="no stream 'none'"):
         audit.audit_stream(connection, policies, "none", stop)
     connection.close()
+
+
+def test_an_audit_that_fails_is_a_finding_and_does_not_hide_other_streams(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = background.audit_stream
+
+    def failing(connection: Any, policies: Any, name: str, *more: Any) -> Any:
+        if name == "credit":
+            raise RuntimeError("a group's name")
+        return real(connection, policies, name, *more)
+
+    monkeypatch.setattr(background, "audit_stream", failing)
+    service: Any = SimpleNamespace(
+        engine=SimpleNamespace(database=SqliteDatabase(filled, read_only=True)),
+        policies=LoadedPolicies(), ended=threading.Event(), findings={},
+    )  # fmt: skip
+    background.audit(service)
+    people = service.findings.pop("people")  # what a person's decision has broken
+    assert people == len(audited(str(filled), ["people"]).streams[0].findings)
+    assert service.findings == {"loans": 0, "batch": 0, "hiring": 0, "credit": 1}
+    assert "stream credit: its audit has failed (RuntimeError)" in caplog.text
+    assert "a group's name" not in caplog.text
 
 
 async def audit_while_serving(path: Path) -> list[tuple[str, ...]]:

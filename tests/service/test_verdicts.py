@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from click.testing import CliRunner
 from engines import Artifacts, ask, check_log, log, many, one, opened, overrule, stream
@@ -213,6 +214,30 @@ def test_api_dashboard_metrics_and_audits_say_the_same_after_an_override(
         file = tmp_path / f"log.{kind}"
         file.write_text(told[kind])
         assert audit_of(str(file), "--policy", policy) == verdict
+
+
+@pytest.mark.parametrize("reviewed", [(), (3, 4, 1, 2)])
+def test_only_what_an_earlier_version_said_otherwise_may_differ_from_a_replay(
+    tmp_path: Path, made: Artifacts, reviewed: tuple[int, ...]
+) -> None:
+    """0.1 stored no cells, and did not judge a checkpoint again that a person had broken."""
+    path = tmp_path / "s.db"
+    asyncio.run(review_a_window(path, made, reviewed))
+    before = audited(str(path)).streams[0].findings
+    database = apsw.Connection(str(path))
+
+    def changed(statement: str) -> list[str]:
+        database.execute(f"UPDATE windows SET {statement}")
+        return [text for text in audited(str(path)).streams[0].findings if text not in before]
+
+    assert changed("snapshot = json_set(snapshot, '$.tally.cells', NULL)") == []
+    forged = changed("fair = 1 - fair, verdict = 'exempt'")
+    assert (forged == []) == bool(reviewed)
+    [found] = changed(
+        "measured_bias = 0.99, snapshot = json_set(snapshot, '$.tally.cost_paid', -7)"
+    )
+    assert "measured_bias = 0.99 instead of" in found
+    assert "another snapshot" in found
 
 
 async def close_at_a_checkpoint(path: Path, made: Artifacts, overruled: tuple[int, ...]) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from fairshield.service.log.live import BrokenLogError
 from fairshield.service.store import Connection, Database, StoreError
 from fairshield.wire.problems import Refusal
 
@@ -31,7 +32,7 @@ class Readers:
 
     async def read(self, look: Callable[[Connection], T]) -> T:
         """The result of ``look``, run in another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self.run, look)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._view, look)
 
     async def read_long(self, look: Callable[[Connection], T]) -> T:
         """:meth:`read`, for what takes long: one at a time, and few may wait."""
@@ -41,9 +42,21 @@ class Readers:
             )
         self._long_waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._long_pool, self.run, look)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._long_pool, self._view, look
+            )
         finally:
             self._long_waiting -= 1
+
+    def _view(self, look: Callable[[Connection], T]) -> T:
+        try:
+            return self.run(look)
+        except BrokenLogError:
+            # The cause quotes entries, which only those who may audit the database should read.
+            raise Refusal(
+                "log-broken",
+                "what is stored of this stream does not replay: fairshield audit --db says where",
+            ) from None
 
     def run(self, look: Callable[[Connection], T]) -> T:
         """The result of ``look`` in this thread; tried again on a new connection if one fails."""

@@ -146,7 +146,7 @@ def _checked_snapshot(ended: WindowRow, connection: Connection) -> Snapshot:
             f"what is stored of the end of window {ended.window} of stream number {ended.stream} "
             "cannot be read: it was changed after the fact"
         )
-    last = connection.entries(ended.stream, after=snapshot.seq - 1, limit=1)
+    last = connection.entries(ended.stream, after=ended.seq - 1, limit=1)
     if not last or last[0].hash.hex() != snapshot.hash or snapshot.seq != ended.seq:
         raise BrokenLogError(
             f"the end of window {ended.window} of stream number {ended.stream} is not in its log"

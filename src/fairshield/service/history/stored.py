@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from fairshield.service.log.live import LiveStream
-from fairshield.service.log.snapshots import WindowRow, lacks_counters, same_snapshot
+from fairshield.service.log.snapshots import (
+    WindowRow,
+    judged_once,
+    lacks_verdict,
+    overridden_by,
+    same_snapshot,
+)
 from fairshield.service.store import Connection
 
-_FIRST = -(1 << 62)
+_FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _PAGE = 4096
 
 
@@ -17,13 +23,21 @@ class StoredWindows:
 
     def __init__(self, connection: Connection, number: int, found: Callable[[str], None]) -> None:
         self._connection, self._number, self._found = connection, number, found
+        self._overridden = 0
         self._stored = self._pages()
         self._next = next(self._stored, None)
 
     def _pages(self) -> Iterator[WindowRow]:
         first = _FIRST
-        while page := self._connection.windows(self._number, first=first, limit=_PAGE):
+        while True:
+            try:
+                page = self._connection.windows(self._number, first=first, limit=_PAGE)
+            except UnicodeError as error:
+                self._found(f"ends of windows from {first} on cannot be read: {error}")
+                return
             yield from page
+            if not page or page[-1].window == _LAST:
+                return
             first = page[-1].window + 1
 
     def compare(self, live: LiveStream, replayed: Iterable[WindowRow], head: int) -> None:
@@ -34,8 +48,7 @@ class StoredWindows:
             if self._next is None or self._next.window > row.window:
                 self._found(f"window {row.window} ended with entry {row.seq}, but is not stored")
                 continue
-            older = lacks_counters(self._next, live.created, live.policy)
-            if differences := _differences(self._next, row, older=older):
+            if differences := self._differences(live, self._next, row):
                 self._found(
                     f"window {row.window}, which ended with entry {row.seq}, is stored "
                     f"with {differences}"
@@ -56,17 +69,24 @@ class StoredWindows:
                 "lead to that"
             )
 
+    def _differences(self, live: LiveStream, stored: WindowRow, replayed: WindowRow) -> str:
+        untold: tuple[str, ...] = ()
+        once = judged_once(stored, live.created, live.policy)
+        if once:
+            before, self._overridden = self._overridden, overridden_by(replayed)
+            untold = _JUDGED if self._overridden > before else ()
+        if lacks_verdict(stored):
+            untold = _UNTOLD
+        if same_snapshot(stored.snapshot, replayed.snapshot, judged_once=once):
+            untold = (*untold, "snapshot")
+        return " and ".join(
+            "another snapshot" if name == "snapshot" else f"{name} = {ours!r} instead of {right!r}"
+            for name, ours, right in zip(WindowRow._fields, stored, replayed, strict=True)
+            if ours != right and name not in untold
+        )
 
-_UNTOLD = ("fair", "verdict", "measured_bias", "measured_bias_unshielded", "snapshot")
-"""Fields that an earlier version did not store, or stored otherwise, and that may differ."""
 
-
-def _differences(stored: WindowRow, replayed: WindowRow, *, older: bool) -> str:
-    untold = _UNTOLD if older else ()
-    if same_snapshot(stored.snapshot, replayed.snapshot):
-        untold = (*untold, "snapshot")
-    return " and ".join(
-        "another snapshot" if name == "snapshot" else f"{name} = {ours!r} instead of {right!r}"
-        for name, ours, right in zip(WindowRow._fields, stored, replayed, strict=True)
-        if ours != right and name not in untold
-    )
+_JUDGED = ("fair", "verdict")
+"""Fields that may differ where an earlier version did not judge a window again."""
+_UNTOLD = (*_JUDGED, "measured_bias", "measured_bias_unshielded", "snapshot")
+"""Fields that the first version did not store, or stored otherwise."""

@@ -14,6 +14,7 @@ import msgspec
 
 from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Group, unknown_group
+from fairshield.base.errors import FairshieldError
 from fairshield.periodic import PeriodicPolicy
 from fairshield.records import declared
 from fairshield.service.log.entries import (
@@ -86,7 +87,13 @@ class LiveStream(Standing):
         *,
         watcher: Watcher | None = None,
     ) -> None:
-        super().__init__(created, policy, snapshot)
+        try:
+            super().__init__(created, policy, snapshot)
+        except (FairshieldError, ValueError, LookupError, TypeError) as error:
+            raise BrokenLogError(
+                f"what is stored of the window of stream {created.stream!r} that ended with entry "
+                f"{snapshot.seq} does not fit its policy: {error}"
+            ) from error
         self.number, self.seq, self.hash = number, snapshot.seq, bytes.fromhex(snapshot.hash)
         self.ended: list[WindowRow] = []
         self.watcher = watcher

@@ -39,15 +39,16 @@ def read_snapshot(content: bytes) -> Snapshot | None:
         if snapshot.shield is None:
             return snapshot
         state = msgspec.json.encode(RunState.from_dict(snapshot.shield).to_dict())
-    except (msgspec.DecodeError, InvalidValueError):
+    except (msgspec.DecodeError, InvalidValueError, RecursionError):
         return None
     return msgspec.structs.replace(snapshot, shield=msgspec.json.decode(state))
 
 
-def same_snapshot(stored: bytes, replayed: bytes) -> bool:
+def same_snapshot(stored: bytes, replayed: bytes, *, judged_once: bool = False) -> bool:
     """Whether two snapshots say the same, as far as the stored one says anything.
 
-    An earlier version did not store the cells of the ledger, and wrote states in its own way.
+    An earlier version did not store the cells of the ledger, and wrote states in its own way.  With
+    ``judged_once`` verdicts may differ: see :func:`lacks_counters`.
     """
     if stored == replayed:
         return True
@@ -56,7 +57,17 @@ def same_snapshot(stored: bytes, replayed: bytes) -> bool:
         return False
     if ours.tally is not None and theirs.tally is not None and ours.tally.cells is None:
         theirs.tally.cells = None
+        if judged_once:
+            _forget_verdicts(ours.tally)
+            _forget_verdicts(theirs.tally)
     return ours == theirs
+
+
+def _forget_verdicts(tally: StreamTally) -> None:
+    tally.fair, tally.unshielded_fair, tally.worst_bias = 0, 0, None
+    tally.window_verdict = tally.window_unshielded = "exempt"
+    if tally.whole is not None:
+        tally.whole.exempt = 0
 
 
 class WindowRow(NamedTuple):
@@ -83,18 +94,36 @@ class WindowRow(NamedTuple):
 
 
 def lacks_counters(row: WindowRow, created: Created, policy: PeriodicPolicy) -> bool:
-    """Whether an earlier version stored an end that has to be derived again from the log.
+    """Whether an earlier version stored an end that has to be derived again from the log."""
+    return lacks_verdict(row) or judged_once(row, created, policy)
 
-    The first ones stored no verdict.  Later ones stored no cells, and did not judge the checkpoints
-    that had passed again when a person overrode a decision.
+
+def lacks_verdict(row: WindowRow) -> bool:
+    """Whether the first version stored an end: it had no verdict, nor people of other windows."""
+    tally = _tally(row) if row.verdict is None else None
+    return row.verdict is None and (tally is None or tally.whole is None)
+
+
+def judged_once(row: WindowRow, created: Created, policy: PeriodicPolicy) -> bool:
+    """Whether checkpoints that had passed were not judged again when a person overrode a decision.
+
+    So did the version that stored verdicts and no cells.
     """
-    if row.verdict is None:
-        return True
     if not created.human or len(policy.due) == 1:
         return False
-    snapshot = read_snapshot(row.snapshot)
-    tally = None if snapshot is None else snapshot.tally
+    tally = _tally(row)
     return tally is not None and tally.cells is None
+
+
+def overridden_by(row: WindowRow) -> int:
+    """How many decisions people had overridden by the end of a window."""
+    tally = _tally(row)
+    return 0 if tally is None else tally.overridden
+
+
+def _tally(row: WindowRow) -> StreamTally | None:
+    snapshot = read_snapshot(row.snapshot)
+    return None if snapshot is None else snapshot.tally
 
 
 class MonitorRow(NamedTuple):

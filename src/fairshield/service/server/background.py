@@ -31,17 +31,28 @@ def audit(service: RunningService) -> None:
         connection = service.engine.database.connect()
         try:
             for _, name in connection.streams():
-                found = audit_stream(connection, service.policies, name, service.ended)
+                found = _findings(service, connection, name)
                 if service.ended.is_set():
                     return
-                service.findings[name] = len(found.findings)
-                if found.findings:
+                service.findings[name] = found
+                if found:
                     # Only their number: findings quote entries.
                     logger.error(
                         "stream %s: the audit has %d finding%s (fairshield audit --db)",
-                        name, len(found.findings), "s" * (len(found.findings) > 1),
+                        name, found, "s" * (found > 1),
                     )  # fmt: skip
         finally:
             connection.close()
     except FairshieldError as error:
         logger.warning("the audit was given up (%s)", type(error).__name__)
+
+
+def _findings(service: RunningService, connection: Connection, name: str) -> int:
+    """How many findings the audit of a stream has; that it fails is one."""
+    try:
+        return len(audit_stream(connection, service.policies, name, service.ended).findings)
+    except FairshieldError:
+        raise
+    except Exception as error:  # what is stored of one stream must not hide the others
+        logger.error("stream %s: its audit has failed (%s)", name, type(error).__name__)
+        return 1
