@@ -18,8 +18,7 @@ from fairshield.base.counts import Counts, in_words, is_whole
 from fairshield.base.errors import ArtifactError, InvalidValueError, VacuousWarning
 from fairshield.inputs import Inputs, inputs_from_dict
 from fairshield.periodic.conditions import Counters
-from fairshield.periodic.described import VACUOUS
-from fairshield.periodic.policy import PeriodicPolicy
+from fairshield.periodic.policy import VACUOUS, PeriodicPolicy
 from fairshield.policy import Policy, Specification
 from fairshield.policy.artifact import write_artifact
 from fairshield.policy.specification import check_subject, started

@@ -9,24 +9,25 @@ kinds in :mod:`fairshield.periodic.cumulative` count on from the beginning of th
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from fairshield.base.counts import Counts, Group
+from fairshield.base.counts import Counts, Group, in_words
 from fairshield.base.errors import ArtifactError
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
 from fairshield.periodic.conditions import Condition
-from fairshield.periodic.described import DescribedPeriods
 from fairshield.policy import Policy, reading
 from fairshield.policy.artifact import read_artifact
 from fairshield.spec import Certificate, Property, can_ever_bind
 
 Noun = Literal["window", "period"]
+VACUOUS = "vacuous: the property can never bind, so nothing is promised"
+"""What people read of the guarantee of such a property."""
 
 
 class WindowPolicy(NamedTuple):
@@ -37,7 +38,7 @@ class WindowPolicy(NamedTuple):
     decided: int
 
 
-class PeriodicPolicy(DescribedPeriods):
+class PeriodicPolicy(ABC):
     """PeriodicPolicy decides every window of a run; the property must hold at the end of each.
 
     Attributes
@@ -213,6 +214,48 @@ class PeriodicPolicy(DescribedPeriods):
         """Whether decisions must be followed by their outcome."""
         return self.prop.relevant_outcome is not None
 
+    # What people and files read -------------------------------------------------------------
+
+    @abstractmethod
+    def terms(self) -> dict[str, Any]:
+        """The kind and the length of windows, by the names of a specification file."""
+
+    def options(self) -> dict[str, Any]:
+        """The options that only this kind has, as JSON-able data."""
+        return {}
+
+    @abstractmethod
+    def summary_data(self) -> dict[str, Any]:
+        """What ``synthesize --json`` prints of the policy."""
+
+    def detail_data(self) -> dict[str, Any]:
+        """What ``inspect --json`` prints besides :meth:`summary_data`."""
+        return {
+            "groups": list(self.groups),
+            "inputs": self.inputs.to_dict(),
+            "start": [[group, *count] for group, count in self.start.items()],
+        }
+
+    @abstractmethod
+    def lines(self) -> list[tuple[str, str]]:
+        """What ``inspect`` prints: a name and a value for each line."""
+
+    @abstractmethod
+    def cost_line(self) -> str:
+        """What ``synthesize`` prints of the expected cost, and whether that buys anything."""
+
+    def _group_lines(self) -> list[tuple[str, str]]:
+        needs = "group, proposed, cost" + (", outcome" if self.labelled else "")
+        return [("groups", in_words(self.groups)), ("needs", needs)]
+
+    def _start_line(self) -> tuple[str, str]:
+        if not any(count.seen for count in self.start.values()):
+            return "start", "nobody seen"
+        told = (f"{g} {c.accepted} of {c.seen} accepted" for g, c in self.start.items())
+        return "start", ", ".join(told)
+
+    __repr__ = summary
+
     # Files ----------------------------------------------------------------------------------
 
     @abstractmethod
@@ -236,10 +279,6 @@ class PeriodicPolicy(DescribedPeriods):
     @abstractmethod
     def remade(self, inputs: Inputs) -> PeriodicPolicy:
         """The same policy made again for another input model."""
-
-    @abstractmethod
-    def terms(self) -> dict[str, Any]:
-        """The kind and the length of windows, by the names of a specification file."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -275,8 +314,6 @@ class PeriodicPolicy(DescribedPeriods):
     ) -> PeriodicPolicy:
         """The policy of this kind that :meth:`save` described."""
         raise NotImplementedError(f"{cls.__name__} has no file of its own")
-
-    __repr__ = summary
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:

@@ -13,8 +13,7 @@ from fairshield.base.counts import Counts
 from fairshield.base.errors import check_kind
 from fairshield.base.words import human_size
 from fairshield.inputs import Inputs
-from fairshield.periodic.described import VACUOUS
-from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
+from fairshield.periodic.policy import VACUOUS, PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Property
 from fairshield.synthesis import make_again
