@@ -62,7 +62,7 @@ def outward(shield: fs.Shield, group: int) -> bool:
 
 
 def _with_start(shield: fs.Shield) -> tuple[int, ...]:
-    start = [n for count in shield.policy.start_counts() for n in count]
+    start = shield.policy.start.numbers()
     return tuple(x + y for x, y in zip(shield.gained, start, strict=True))
 
 

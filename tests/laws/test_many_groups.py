@@ -352,7 +352,7 @@ def test_simulated_windows_end_fair_and_count_everybody(spec: Spec) -> None:
 
 
 def _gained(policy: fs.Policy, counters: Any) -> list[list[int]]:
-    start = [n for of in policy.start_counts() for n in of]
+    start = policy.start.numbers()
     rows: list[list[int]] = (counters - np.array(start)).tolist()
     return rows
 

@@ -94,3 +94,9 @@ def test_group_names_are_strings_and_integers(name: Any, plain: Any) -> None:
 def test_other_names_are_refused(name: Any) -> None:
     with pytest.raises(fs.InvalidValueError, match="a group name must be a string or an integer"):
         group_name(name)
+
+
+def test_the_numbers_of_counts_are_what_they_have_more_than_nobody() -> None:
+    counts = fs.Counts({"a": (10, 8), "b": (20, 14), "c": (3, 0)})
+    assert counts.numbers() == (10, 8, 20, 14, 3, 0)
+    assert fs.Counts.zero(("a", "b", "c")).plus(counts.numbers()) == counts

@@ -163,7 +163,7 @@ def simulate(
             policy, draw, requests, outcomes, stops, costs[first:last], overruled[first:last],
             ends[:, first:last], at, kept,
         )  # fmt: skip
-    start = np.array([n for count in policy.start_counts() for n in count])
+    start = np.array(policy.start.numbers())
     ends += start
     paths += start
     # With the shield and without, at each moment when the property is due.

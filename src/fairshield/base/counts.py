@@ -84,6 +84,10 @@ class Counts(Mapping[Group, GroupCount[int]]):
         inner = ", ".join(f"{g!r}: ({c.seen}, {c.accepted})" for g, c in self._by_group.items())
         return f"Counts({{{inner}}})"
 
+    def numbers(self) -> At:
+        """``n_a, k_a, n_b, k_b, …`` in the order of the groups."""
+        return tuple(n for count in self._by_group.values() for n in count)
+
     def after(self, group: Group, *, accepted: bool) -> Counts:
         """Counters after one more relevant person of ``group``."""
         seen, taken = self[group]

@@ -297,8 +297,7 @@ def compared_kinds() -> dict[str, Compared]:
 
 def counters(counts: Counts) -> Counters:
     """Counters of both groups as numbers."""
-    (n_a, k_a), (n_b, k_b) = counts.values()
-    return Counters(n_a, k_a, n_b, k_b)
+    return Counters(*counts.numbers())
 
 
 def _seen(counts: Counts) -> int:
@@ -313,13 +312,6 @@ def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceO
         f"{prop} is not a difference of rates: the guarantee of {title} shields rests on "
         f"{grounds} and says nothing about it. Use a Dynamic or an exact periodic shield, which "
         "work with any property"
-    )
-
-
-def so_far(counts: Counts) -> str:
-    """Counters in words."""
-    return " and ".join(
-        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in counts.items()
     )
 
 

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairshield.base.counts import Counts, is_whole
+from fairshield.base.counts import Counts, is_whole, so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, called
-from fairshield.periodic.cumulative import (
-    CumulativePolicy,
-    best_effort,
-    so_far,
-)
+from fairshield.periodic.cumulative import CumulativePolicy, best_effort
 from fairshield.periodic.policy import WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import can_bind

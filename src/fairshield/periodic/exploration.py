@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from fairshield.analysis.verify import Claim, Counterexample, Verification
 from fairshield.analysis.verify.counterexample import LoggedDecision, decisions_to
 from fairshield.analysis.verify.reach import ReachedStates
-from fairshield.base.counts import Counts, GroupCount
+from fairshield.base.counts import At, Counts, GroupCount
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Property, both
 
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
-Totals = tuple[int, int, int, int]
 
 
 class _Ends(NamedTuple):
@@ -49,15 +48,13 @@ class Exploration:
         self._required = both(policy.prop, claim.asked)
         self.states, self.transitions = 0, 0
         self._known: dict[Policy, _Ends] = {}
-        (n_a, k_a), (n_b, k_b) = policy.start.values()
-        self._start = (n_a, k_a, n_b, k_b)
-        self._parents: list[dict[Totals, Totals | None]] = [{self._start: None}]
+        self._parents: list[dict[At, At | None]] = [{policy.start.numbers(): None}]
 
     def run(self, periods: int, progress: Progress | None) -> Verification:
         """Explore so many periods, or until a violation is found."""
         for period in range(periods):
             here = self._parents[period]
-            after: dict[Totals, Totals | None] = {}
+            after: dict[At, At | None] = {}
             for done, start in enumerate(here, 1):
                 window = self.policy.window(self._counts(start), period)
                 ends = self._explore(window)
@@ -96,7 +93,7 @@ class Exploration:
                 self._known[window.policy] = found
         return found
 
-    def _violation(self, period: int, start: Totals, ends: _Ends) -> Counterexample | None:
+    def _violation(self, period: int, start: At, ends: _Ends) -> Counterexample | None:
         """Decisions by which a period with this start ends unfair; ``None`` if there are none."""
         n_a, k_a, n_b, k_b = (ends.gained + np.array(start)).T
         for prop in self._required:
@@ -106,16 +103,15 @@ class Exploration:
                 return self._example(period, start, ends, int(bad[0]), prop)
         return None
 
-    def _counts(self, totals: Totals) -> Counts:
-        a, b = self.policy.groups
-        return Counts({a: totals[:2], b: totals[2:]})
+    def _counts(self, totals: At) -> Counts:
+        return Counts.zero(self.policy.groups).plus(totals)
 
     def _example(
-        self, period: int, start: Totals, ends: _Ends, bad: int, prop: Property
+        self, period: int, start: At, ends: _Ends, bad: int, prop: Property
     ) -> Counterexample:
         gained = ends.gained[bad]
         decisions = self._decisions(ends.reach, gained)
-        at: Totals | None = start
+        at: At | None = start
         for earlier in range(period - 1, -1, -1):
             assert at is not None
             before = self._parents[earlier + 1][at]
@@ -123,8 +119,7 @@ class Exploration:
             reach = self._explore(self.policy.window(self._counts(before), earlier)).reach
             decisions[:0] = self._decisions(reach, np.array(at) - np.array(before))
             at = before
-        n_a, k_a, n_b, k_b = (gained + np.array(start)).tolist()
-        return Counterexample.of(decisions, self._counts((n_a, k_a, n_b, k_b)), prop)
+        return Counterexample.of(decisions, self._counts(start).plus(tuple(gained.tolist())), prop)
 
     def _decisions(self, reach: ReachedStates, gained: Ints) -> list[LoggedDecision]:
         return decisions_to(reach, tuple(gained.tolist()))

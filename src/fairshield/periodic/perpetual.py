@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairshield.base.counts import Counts, is_whole
+from fairshield.base.counts import Counts, is_whole, so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, called
 from fairshield.periodic.cumulative import (
     CumulativePolicy,
     best_effort,
     difference_of_rates,
-    so_far,
     warn_if_vacuous,
 )
 from fairshield.periodic.policy import WindowPolicy

@@ -320,7 +320,7 @@ class Run(Course):
         """Decide whole windows, one to a row; all of them begin with the same counters."""
         policy = self.current.policy
         accepted, ends = decide_windows(policy, self.current.gained, rows)
-        start = np.array([n for count in self._start.values() for n in count])
+        start = np.array(self._start.numbers())
         then = ends[:, np.newaxis]
         if self._checkpoints:
             then = rows.gained(accepted, len(self.policy.groups))[:, self.policy.due]

@@ -154,8 +154,7 @@ class Outcome:
     @cached_property
     def ends(self) -> Ints:
         """``(runs, periods, 4)``: counters at the end of each period, from the beginning."""
-        before = [n for count in self.start.values() for n in count]
-        totals: Ints = np.cumsum(self.gained, axis=1) + np.array(before)
+        totals: Ints = np.cumsum(self.gained, axis=1) + np.array(self.start.numbers())
         return totals
 
     @property
@@ -233,7 +232,7 @@ def decide_runs(
             f"a policy for {policy.last} periods cannot decide {periods}: ask for at most "
             f"{policy.last}, or make it for {periods}"
         )
-    before = np.array([n for count in policy.start.values() for n in count])
+    before = np.array(policy.start.numbers())
     outcome = Outcome(
         policy.prop, policy.length, policy.start, policy.condition, streams,
         np.zeros(streams.proposed.shape, bool), np.zeros((streams.n_runs, periods), bool),

@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.base.counts import At, Counts, Group, GroupCount, in_words
+from fairshield.base.counts import At, Counts, Group, in_words
 from fairshield.base.errors import ArtifactError
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
@@ -73,6 +73,7 @@ class Policy:
     cost_tables = Renamed("decisions.cost_tables")
     stored_as = Renamed("decisions.stored_as")
     check_window = Renamed("check")
+    start_counts = Renamed("start.values", lambda it: lambda: tuple(it.start.values()))
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -149,10 +150,6 @@ class Policy:
     def can_bind(self) -> bool:
         """Whether the property binds some counters of the window; if not, nothing is promised."""
         return self.spec.can_bind
-
-    def start_counts(self) -> tuple[GroupCount[int], ...]:
-        """Counters before the first decision, in the order of the groups."""
-        return self.spec.start_counts()
 
     def since_start(self, counts: Counts) -> At:
         """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""

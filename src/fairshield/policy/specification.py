@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.base.counts import At, Counts, Group, GroupCount, is_whole, unknown_group
+from fairshield.base.counts import At, Counts, Group, is_whole, unknown_group
 from fairshield.base.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, Inputs, InputSchedule
 from fairshield.records import as_number
@@ -156,7 +156,7 @@ class Specification:
             "property": self.prop.to_dict(),
             "inputs": self.inputs.to_dict(),
             "horizon": self.horizon,
-            "start": [list(count) for count in self.start_counts()],
+            "start": [list(count) for count in self.start.values()],
             "checkpoints": list(self.checkpoints),
             "further": self.further,
             "terminal": None if self.terminal is None else self.terminal.to_dict(),
@@ -164,10 +164,6 @@ class Specification:
         }
 
     # Counters -------------------------------------------------------------------------------
-
-    def start_counts(self) -> tuple[GroupCount[int], ...]:
-        """Counters before the first decision, in the order of the groups."""
-        return tuple(self.start.values())
 
     def since_start(self, counts: Counts) -> At:
         """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""

@@ -235,7 +235,7 @@ def make_problem(spec: Specification) -> Problem:
         terminal=spec.terminal,
         table=table,
         horizon=spec.planned,
-        start=spec.start_counts(),
+        start=tuple(spec.start.values()),
         checkpoints=spec.checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),

@@ -71,7 +71,7 @@ class ReachedStates:
             at = self._counters(states[first : first + _STATES_AT_ONCE])
             counts = [
                 GroupCount(at[:, 2 * g] + of.seen, at[:, 2 * g + 1] + of.accepted)
-                for g, of in enumerate(self.policy.start_counts())
+                for g, of in enumerate(self.policy.start.values())
             ]
             for prop in required:
                 bad = np.flatnonzero(~prop.holds_array(*counts))

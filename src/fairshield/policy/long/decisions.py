@@ -145,7 +145,7 @@ class PriceDecisions(Decisions):
 
     @cached_property
     def _start(self) -> At:
-        return tuple(n for count in self.spec.start_counts() for n in count)
+        return self.spec.start.numbers()
 
     @cached_property
     def _few(self) -> int:
