@@ -181,10 +181,14 @@ class Layout:
         """Rows after ``t`` decisions."""
         return self.rows_before(t + 1) - self.rows_before(t)
 
+    def states_before(self, t: int) -> int:
+        """States of all layers before layer ``t``."""
+        return comb(t + 4, 5) if self.labelled else comb(t + 3, 4)
+
     @property
     def n_states(self) -> int:
         """States visited by a whole backward induction, all layers together."""
-        return comb(self.horizon + 5, 5) if self.labelled else comb(self.horizon + 4, 4)
+        return self.states_before(self.horizon + 1)
 
 
 @lru_cache(64)

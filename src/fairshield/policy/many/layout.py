@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.counts import At
+from fairshield.policy.many.lookups import NOBODY, number_of
 
 Ints = NDArray[np.int64]
 
@@ -52,7 +53,7 @@ class ManyLayout:
     @property
     def n_states(self) -> int:
         """States of all layers."""
-        return comb(self.horizon + self.kinds, self.kinds)
+        return self.states_before(self.horizon + 1)
 
     def states_before(self, t: int) -> int:
         """States of the layers before ``t``."""
@@ -73,20 +74,10 @@ class ManyLayout:
         terms.flags.writeable = False
         return terms
 
-    @cached_property
-    def _terms(self) -> list[list[int]]:
-        rows: list[list[int]] = self.terms.tolist()
-        return rows
-
     def place(self, t: int, at: At) -> int:
         """The number of a state."""
-        terms, number, seen, i = self._terms, 0, 0, 1
-        for j in range(0, len(at), 2):
-            number += terms[i][seen + at[j + 1]]
-            seen += at[j]
-            number += terms[i + 1][seen]
-            i += 2
-        return number + terms[i][t] if self.labelled else number
+        terms = self.terms.reshape(-1)
+        return int(number_of(terms, self.terms.shape[1], self.labelled, t, at, NOBODY, 0))
 
 
 def largest_horizon(n_groups: int, labelled: bool, most: int) -> int:

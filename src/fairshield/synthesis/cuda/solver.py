@@ -17,7 +17,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import import_module, resources
-from math import comb
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -246,7 +245,7 @@ class _Dense:
         layout = self.layout
 
         def fits(end: int) -> bool:
-            codes = 2 * (_states_before(layout, t) - _states_before(layout, end))
+            codes = 2 * (layout.states_before(t) - layout.states_before(end))
             rows = layout.rows_before(t) - layout.rows_before(end)
             return (
                 self.n_codes + codes <= len(self.codes)
@@ -475,16 +474,11 @@ def _launch(
     kernels[kernel]((blocks,), (build.block,), arguments)
 
 
-def _states_before(layout: Layout, t: int) -> int:
-    """States of all layers before layer ``t``."""
-    return comb(t + 4, 5) if layout.labelled else comb(t + 3, 4)
-
-
 def _end_of_values(layout: Layout, t: int, least: int) -> int:
     """The last of the layers before ``t`` that are computed before progress is told."""
 
     def fits(end: int) -> bool:
-        states = _states_before(layout, t) - _states_before(layout, end)
+        states = layout.states_before(t) - layout.states_before(end)
         return states <= _STATES_AT_ONCE or end == t - 1
 
     return least + bisect_left(range(least, t), True, key=fits)
