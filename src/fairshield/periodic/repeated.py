@@ -11,7 +11,6 @@ from typing import Any
 
 from fairshield.base.counts import Counts
 from fairshield.base.errors import check_kind
-from fairshield.base.words import human_size
 from fairshield.inputs import Inputs
 from fairshield.periodic.policy import VACUOUS, PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
@@ -136,7 +135,7 @@ class Repeated(PeriodicPolicy):
             self._start_line(),
             ("spread", f"{policy.spread:g}" if policy.spread > 1 else "none"),
             ("method", policy.method + (f": {policy.reason}" if policy.reason else "")),
-            ("tables", policy.decisions.in_words(human_size(policy.nbytes))),
+            ("tables", policy.decisions.in_words()),
         ]
 
     def _promise(self) -> tuple[str, str]:

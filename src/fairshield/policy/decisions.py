@@ -172,8 +172,8 @@ class Decisions(ABC):
         """Numbers about what is stored, as JSON-able data."""
 
     @abstractmethod
-    def in_words(self, size: str) -> str:
-        """A description of what is stored; ``size`` is the number of bytes in words."""
+    def in_words(self) -> str:
+        """A description of what is stored."""
 
     @abstractmethod
     def stored(self, risk: float) -> Stored:

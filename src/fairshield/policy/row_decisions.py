@@ -111,7 +111,7 @@ class RowDecisions(Decisions):
     def describe(self) -> dict[str, Any]:
         return {"rows": len(self.rows.cuts), "dense_rows": self.rows.n_dense}
 
-    def in_words(self, size: str) -> str:
+    def in_words(self) -> str:
         return f"{len(self.rows.cuts):,} rows, {self.rows.n_dense:,} of them dense"
 
     def stored(self, risk: float) -> Stored:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.counts import At, Counts, GroupCount
+from fairshield.base.words import human_size
 from fairshield.policy.decisions import Answer, Decisions, Stored, Stretch
 from fairshield.policy.long.certificates import Certificates
 from fairshield.policy.long.endgames import Endgames, InEndgame
@@ -156,26 +157,26 @@ class PriceDecisions(Decisions):
         return int(numbers[FEW]) if numbers[KIND] == DIFFERENCE else 0
 
     @cached_property
-    def _alone(self) -> int:
-        """The number of decisions before the only check, the end; 0 if there are several checks."""
-        return self.spec.horizon if len(self.spec.due) == 1 else 0
-
-    @cached_property
-    def _begins(self) -> int:
-        return self._alone - self.endgame
+    def _only_check(self) -> int | None:
+        """The end of the window, if nothing is due before it; ``None``: there are more checks."""
+        return self.spec.horizon if len(self.spec.due) == 1 else None
 
     @cached_property
     def _known(self) -> dict[At, bool]:
+        """Which counters, start included, are certified: those that were asked for."""
         return {}
 
     def look_up(self, t: int, at: At, group: int) -> Answer:
-        if t >= self._begins and (self._alone or self.in_endgame(t)):
+        check = self._only_check
+        if check is None:
+            check = self.next_check(t)
+        if t >= check - self.endgame:
             endgame, local = self.endgame_at(t, at)
             return endgame.policy.decisions.look_up(*local, group)
         n_a, k_a, n_b, k_b = at
         m_a, l_a, m_b, l_b = self._start
         n_a, k_a, n_b, k_b = n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b
-        left = (self._alone or self.next_check(t)) - t
+        left = check - t
         if n_a < self._few or n_b < self._few:
             return self._look_up_few(left, n_a, k_a, n_b, k_b, group)
         kernels = self._kernels
@@ -329,7 +330,8 @@ class PriceDecisions(Decisions):
     def describe(self) -> dict[str, Any]:
         return {"endgame": self.endgame}
 
-    def in_words(self, size: str) -> str:
+    def in_words(self) -> str:
+        size = human_size(self.nbytes)
         return f"prices of {size}; the last {self.endgame} decisions are solved when they come"
 
     def stored(self, risk: float) -> Stored:

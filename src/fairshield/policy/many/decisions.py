@@ -94,7 +94,7 @@ class StateDecisions(Decisions):
     def describe(self) -> dict[str, Any]:
         return {"states": self.layout.n_states, "groups": self.layout.n_groups}
 
-    def in_words(self, size: str) -> str:
+    def in_words(self) -> str:
         return f"{self.layout.n_states:,} states, {self.layout.n_groups} groups"
 
     def stored(self, risk: float) -> Stored:
