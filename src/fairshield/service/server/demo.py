@@ -25,7 +25,7 @@ import numpy as np
 
 from fairshield.base.errors import InvalidValueError
 from fairshield.inputs import InputModel
-from fairshield.periodic import PeriodicPolicy, PerpetualShield
+from fairshield.periodic import PeriodicPolicy, Perpetual
 from fairshield.policy import Policy
 from fairshield.service.engine.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.engine.engine import utc_now
@@ -105,7 +105,7 @@ SCENARIOS = (
     DemoStream(
         name="benefits", groups=("tenants", "owners"), share=0.4, merit=(0.5, 0.6), penalty=0.03,
         before=470, pace=8.0,
-        make=lambda inputs: PerpetualShield(DemographicParity("0.1"), inputs, period=50).policy,
+        make=lambda inputs: Perpetual(DemographicParity("0.1"), inputs, period=50),
     ),
 )  # fmt: skip
 
