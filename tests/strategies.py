@@ -17,7 +17,12 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 import fairshield as fs
-from fairshield.policy import Specification
+from fairshield.base.counts import At
+from fairshield.policy import Specification, lookups
+from fairshield.policy.decisions import Decisions
+from fairshield.policy.many import StateDecisions
+from fairshield.policy.many import lookups as many_lookups
+from fairshield.policy.row_decisions import RowDecisions
 from fairshield.synthesis.problem import Problem, make_problem
 from fairshield.synthesis.reference import Position
 
@@ -385,7 +390,17 @@ def positions(horizon: int, labelled: bool) -> Iterator[Position]:
         for n_a in range(t + 1):
             for n_b in range(0 if labelled else t - n_a, t - n_a + 1):
                 for k_a, k_b in product(range(n_a + 1), range(n_b + 1)):
-                    yield Position(t, n_a, k_a, n_b, k_b)
+                    yield Position(t, (n_a, k_a, n_b, k_b))
+
+
+def code_at(decisions: Decisions, t: int, at: At, group: int) -> int:
+    """Cost levels worth overruling: ``+`` accepts, ``-`` rejects; 0 if there is nothing to say."""
+    if isinstance(decisions, StateDecisions):
+        return many_lookups.code_of(decisions._views, t, at, group)
+    assert isinstance(decisions, RowDecisions)
+    tables = decisions._views
+    lost = tables.salvaging and not decisions.feasible(t, at)
+    return lookups.code_of(tables, tables.salvage if lost else tables.rows, t, at, group)
 
 
 def with_rows(policy: fs.Policy, **changed: np.ndarray) -> fs.Policy:

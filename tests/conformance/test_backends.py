@@ -24,6 +24,7 @@ from strategies import (
     NotThatMany,
     NotThatManyQualified,
     Spec,
+    code_at,
     contested_specs,
     finely_priced_models,
     labelled_properties,
@@ -69,8 +70,8 @@ def table_of(policy: fs.Policy) -> dict[Any, Any]:
     """Feasibility and both codes of every state."""
     reader, table = policy.decisions, {}
     for s in positions(policy.horizon, policy.labelled):
-        codes = [reader.code(*s.where, g) for g in (0, 1)] if s.t < policy.horizon else []
-        table[s] = (reader.feasible(*s.where), *codes)
+        codes = [code_at(reader, *s, g) for g in (0, 1)] if s.t < policy.horizon else []
+        table[s] = (reader.feasible(*s), *codes)
     return table
 
 
@@ -381,9 +382,9 @@ def test_a_price_nobody_has_changes_no_decision(
     two = fs.InputModel(("a", "b"), [1.0, 2.0], finer, np.repeat(half, 2, axis=2))
     by_row, by_state = (fs.synthesize(prop, m, horizon=horizon).decisions for m in (one, two))
     for s in positions(horizon - 1, labelled=bool(prop.relevant_outcome)):
-        assert by_row.feasible(*s.where) == by_state.feasible(*s.where)
-        assert by_row.code(*s.where, 0) == np.sign(by_state.code(*s.where, 0))
-        assert by_row.code(*s.where, 1) == np.sign(by_state.code(*s.where, 1))
+        assert by_row.feasible(*s) == by_state.feasible(*s)
+        assert code_at(by_row, *s, 0) == np.sign(code_at(by_state, *s, 0))
+        assert code_at(by_row, *s, 1) == np.sign(code_at(by_state, *s, 1))
 
 
 @compiled

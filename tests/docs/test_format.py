@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from strategies import code_at
 
 import fairshield as fs
 from fairshield.periodic import (
@@ -178,7 +179,7 @@ def test_files_of_three_groups_are_as_the_page_says(
             codes = [arrays["codes"][g * n + place] for g in range(groups)]
             assert policy.decisions.feasible(t, at) == (codes[0] != -128)
             if codes[0] != -128:
-                assert codes == [policy.decisions.code(t, at, g) for g in range(groups)]
+                assert codes == [code_at(policy.decisions, t, at, g) for g in range(groups)]
             found.add(place)
     assert found == set(range(n))
 

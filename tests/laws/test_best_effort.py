@@ -22,6 +22,7 @@ from strategies import (
     NotThatManyQualified,
     Spec,
     bounds,
+    code_at,
     contested_models,
     finely_priced_models,
     options,
@@ -39,7 +40,9 @@ from fairshield.runtime.evaluate import evaluate
 from fairshield.runtime.step import verdict
 from fairshield.synthesis import memory
 from fairshield.synthesis.problem import Problem
-from fairshield.synthesis.reference import SAME_RISK, START, Position, is_fair
+from fairshield.synthesis.reference import SAME_RISK, Position, is_fair
+
+START = Position(0, (0, 0, 0, 0))
 
 # Properties of which few starts can be sure.
 tight = st.fractions(0, "1/8", max_denominator=12)
@@ -344,9 +347,9 @@ def test_the_kernel_decides_as_the_reference_does(spec: Spec) -> None:
     assert policy.risk == pytest.approx(reference.risk, rel=1e-12)
     assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12, abs=1e-25)
     for s in positions(spec.horizon, policy.labelled):
-        assert policy.decisions.feasible(*s.where) == reference.decisions.feasible(*s.where)
+        assert policy.decisions.feasible(*s) == reference.decisions.feasible(*s)
         for g in (0, 1) if s.t < spec.horizon else ():
-            assert policy.decisions.code(*s.where, g) == reference.decisions.code(*s.where, g)
+            assert code_at(policy.decisions, *s, g) == code_at(reference.decisions, *s, g)
 
 
 # What the decisions bring about -------------------------------------------------------------
@@ -363,7 +366,7 @@ def carried_out(policy: fs.Policy, problem: Problem) -> tuple[float, float]:
         for (s, mass), g, r in product(here.items(), (0, 1), (False, True)):
             for level, price in enumerate(table.levels.tolist()):
                 p = mass * float(table.probs[i, g, int(r), level])
-                accepted, _ = verdict(policy, *s.where, g, r, price)
+                accepted, _ = verdict(policy, *s, g, r, price)
                 cost += p * price * (accepted != r)
                 z = 1.0
                 if relevant is not None:
@@ -449,8 +452,8 @@ def test_compiled_decisions_are_those_of_the_python_rule(spec: Spec) -> None:
         for s in positions(spec.horizon - 1, policy.labelled):
             for g, r, cost in requests_of(policy):
                 level = int(np.searchsorted(policy.edges, cost))
-                accepted, _ = verdict(policy, *s.where, g, r, cost)
-                assert compiled.verdict(tables, s.t, np.array(s.where[1]), g, r, level) == accepted
+                accepted, _ = verdict(policy, *s, g, r, cost)
+                assert compiled.verdict(tables, s.t, np.array(s.at), g, r, level) == accepted
 
 
 @given(spec=specs(hard, max_levels=3), data=st.data())

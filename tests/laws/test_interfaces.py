@@ -131,7 +131,7 @@ def test_forced_decisions_depend_on_neither_cost_nor_proposal(spec: Spec) -> Non
     for s in positions(spec.horizon - 1, policy.labelled):
         for g in (0, 1):
             answers = {
-                verdict(policy, *s.where, g, proposed, cost)
+                verdict(policy, *s, g, proposed, cost)
                 for proposed in (False, True)
                 for cost in COSTS
             }
@@ -147,7 +147,7 @@ def test_the_dearer_the_overruling_the_rarer(spec: Spec) -> None:
         return
     for s in positions(spec.horizon - 1, policy.labelled):
         for g, proposed in ((0, False), (0, True), (1, False), (1, True)):
-            overruled = [verdict(policy, *s.where, g, proposed, c)[0] != proposed for c in COSTS]
+            overruled = [verdict(policy, *s, g, proposed, c)[0] != proposed for c in COSTS]
             assert overruled == sorted(overruled, reverse=True)
 
 
@@ -159,7 +159,7 @@ def test_a_cost_above_all_levels_is_paid_only_if_forced(spec: Spec) -> None:
         return
     for s in positions(spec.horizon - 1, policy.labelled):
         for g, proposed in ((0, False), (0, True), (1, False), (1, True)):
-            accepted, why = verdict(policy, *s.where, g, proposed, dear + 1)
+            accepted, why = verdict(policy, *s, g, proposed, dear + 1)
             assert accepted == proposed or why is not fs.Why.CHEAPEST
 
 
@@ -180,7 +180,7 @@ def test_free_overruling_is_no_reason_to_overrule(spec: Spec) -> None:
     assert policy.expected_cost == 0.0
     for s in positions(spec.horizon - 1, policy.labelled):
         for g, proposed in ((0, False), (0, True), (1, False), (1, True)):
-            accepted, why = verdict(policy, *s.where, g, proposed, 0.0)
+            accepted, why = verdict(policy, *s, g, proposed, 0.0)
             assert accepted == proposed or why is not fs.Why.CHEAPEST
 
 
@@ -208,5 +208,5 @@ def test_overruling_somebody_who_surely_does_not_count_gains_nothing() -> None:
         policy = fs.synthesize(prop, inputs, horizon=6)
         for s in positions(5, labelled=True):
             for proposed in (False, True):
-                accepted, why = verdict(policy, *s.where, 1, proposed, 0.0)
+                accepted, why = verdict(policy, *s, 1, proposed, 0.0)
                 assert accepted == proposed or why is not fs.Why.CHEAPEST

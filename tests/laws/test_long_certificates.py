@@ -224,7 +224,7 @@ def states(prop: fs.Property, horizon: int, start: fs.Counts) -> Iterator[Seen]:
         prop, EVEN, horizon=horizon, start=start, best_effort=True, method="exact"
     )
     certified = certificates(prop).certified
-    for t, *at in positions(horizon, exact.labelled):
+    for t, at in positions(horizon, exact.labelled):
         a, b = start.plus(at).values()
         left = horizon - t
         yield Seen(a, b, left, exact.decisions.feasible(t, at), certified(a, b, left))

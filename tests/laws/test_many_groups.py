@@ -91,7 +91,7 @@ def test_every_state_has_a_number_of_its_own(n_groups: int, labelled: bool) -> N
         assert numbers == list(range(layout.states_before(t), layout.states_before(t + 1)))
         assert len(here) == layout.states_of(t)
         after = {
-            reference.ManyPosition(t, at).after(g, y).at
+            reference.Position(t, at).after(g, y).at
             for at, g, y in product(here, range(n_groups), (False, True))
         }
         here = after | here if labelled else after
@@ -133,10 +133,10 @@ def test_two_groups_are_solved_alike_by_either_solver(spec: Spec) -> None:
     assert same(value, policy.expected_cost)
     twin = _many_policy(policy, codes)
     for s in positions(spec.horizon - 1, policy.labelled):
-        assert twin.decisions.feasible(*s.where) == policy.decisions.feasible(*s.where)
+        assert twin.decisions.feasible(*s) == policy.decisions.feasible(*s)
         for g, proposed, cost in product((0, 1), (False, True), COSTS):
             request = g, proposed, cost
-            assert verdict(twin, *s.where, *request) == verdict(policy, *s.where, *request)
+            assert verdict(twin, *s, *request) == verdict(policy, *s, *request)
 
 
 def _many_policy(policy: fs.Policy, codes: Any) -> fs.Policy:
@@ -265,7 +265,7 @@ def turned(spec: Spec, order: tuple[int, ...]) -> Spec:
 
 
 def states(layout: ManyLayout) -> set[tuple[int, tuple[int, ...]]]:
-    found, here = set(), {reference.ManyPosition(0, (0, 0) * layout.n_groups)}
+    found, here = set(), {reference.Position(0, (0, 0) * layout.n_groups)}
     for _ in range(layout.horizon + 1):
         found |= {(s.t, s.at) for s in here}
         steps = product(here, range(layout.n_groups), (False, True))

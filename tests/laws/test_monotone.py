@@ -18,6 +18,7 @@ from strategies import (
     Quota,
     Spec,
     bounds,
+    code_at,
     contested_models,
     input_models,
     options,
@@ -143,10 +144,10 @@ def test_swapping_the_groups_changes_nothing(spec: Spec) -> None:
     if cost < math.inf:
         here, there = spec.synthesize().decisions, other.synthesize().decisions
         for s in positions(spec.horizon - 1, spec.problem().layout.labelled):
-            image = s._replace(n_a=s.n_b, k_a=s.k_b, n_b=s.n_a, k_b=s.k_a)
-            assert here.feasible(*s.where) == there.feasible(*image.where)
-            assert [here.code(*s.where, g) for g in (0, 1)] == [
-                there.code(*image.where, g) for g in (1, 0)
+            image = s._replace(at=s.at[2:] + s.at[:2])
+            assert here.feasible(*s) == there.feasible(*image)
+            assert [code_at(here, *s, g) for g in (0, 1)] == [
+                code_at(there, *image, g) for g in (1, 0)
             ]
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
     Spec,
+    code_at,
     contested_models,
     contested_specs,
     input_models,
@@ -80,21 +81,16 @@ def test_a_schedule_of_one_model_is_that_model(spec: Spec, data: st.DataObject) 
     scheduled = spec._replace(inputs=parts).synthesize()
     assert scheduled.expected_cost == pytest.approx(plain.expected_cost, rel=1e-12)
     for s in positions(spec.horizon - 1, plain.labelled):
-        assert plain.decisions.feasible(*s.where) == scheduled.decisions.feasible(*s.where)
+        assert plain.decisions.feasible(*s) == scheduled.decisions.feasible(*s)
         for group in (0, 1):
-            assert plain.decisions.code(*s.where, group) == scheduled.decisions.code(
-                *s.where, group
-            )
+            assert code_at(plain.decisions, *s, group) == code_at(scheduled.decisions, *s, group)
 
 
 # From the middle of a window ----------------------------------------------------------------
 
 
 def counts_at(spec: Spec, s: Position) -> fs.Counts:
-    a, b = spec.start.values()
-    return fs.Counts(
-        {"a": (a.seen + s.n_a, a.accepted + s.k_a), "b": (b.seen + s.n_b, b.accepted + s.k_b)}
-    )
+    return spec.start.plus(s.at)
 
 
 @given(specs(horizons=(2, 4)))
@@ -127,11 +123,10 @@ def test_the_rest_of_a_window_is_a_window_that_starts_from_its_counters(
     rest_policy = rest.synthesize()
     assert cost_to_go(policy, counts, s.t) == pytest.approx(rest_policy.expected_cost, rel=1e-12)
     for later in positions(left - 1, policy.labelled):
-        whole = Position(*(x + y for x, y in zip(s, later, strict=True)))
-        assert policy.decisions.feasible(*whole.where) == rest_policy.decisions.feasible(
-            *later.where
-        )
+        at = tuple(x + y for x, y in zip(s.at, later.at, strict=True))
+        whole = Position(s.t + later.t, at)
+        assert policy.decisions.feasible(*whole) == rest_policy.decisions.feasible(*later)
         for group in (0, 1):
-            assert policy.decisions.code(*whole.where, group) == rest_policy.decisions.code(
-                *later.where, group
+            assert code_at(policy.decisions, *whole, group) == code_at(
+                rest_policy.decisions, *later, group
             )

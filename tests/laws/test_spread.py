@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import GROUPS, Spec, contested_specs, positions, run, specs, streams
+from strategies import GROUPS, Spec, code_at, contested_specs, positions, run, specs, streams
 
 import fairshield as fs
 from fairshield.runtime.evaluate import evaluate
@@ -61,14 +61,14 @@ def test_a_spread_policy_is_planned_with_rising_costs() -> None:
             if accept < math.inf and reject < math.inf:
                 gap = accept - reject
                 price = 1.0 + 2.0 * s.t / 5
-                code = policy.decisions.code(*s.where, group)
+                code = code_at(policy.decisions, *s, group)
                 assert code == (gap > price + 1e-6) - (-gap > price + 1e-6)
                 weighed += code != 0
     assert weighed > 0
 
 
 def to_go(policy: fs.Policy, s: Position) -> float:
-    return cost_to_go(policy, fs.Counts({"a": (s.n_a, s.k_a), "b": (s.n_b, s.k_b)}), s.t)
+    return cost_to_go(policy, policy.start.plus(s.at), s.t)
 
 
 def test_spreading_does_spread(even: fs.InputModel) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies import Branching, NotThatMany, Quota, positions
+from strategies import Branching, NotThatMany, Quota, code_at, positions
 
 import fairshield as fs
 from fairshield.policy.artifact import digest_of
@@ -63,9 +63,9 @@ def test_a_loaded_policy_is_the_one_saved_bit_for_bit(
     assert np.array_equal(loaded.ranks, policy.ranks)
     assert loaded.nbytes == policy.nbytes
     for s in positions(policy.horizon, policy.labelled):
-        assert loaded.decisions.feasible(*s.where) == policy.decisions.feasible(*s.where)
+        assert loaded.decisions.feasible(*s) == policy.decisions.feasible(*s)
         for group in (0, 1):
-            assert loaded.decisions.code(*s.where, group) == policy.decisions.code(*s.where, group)
+            assert code_at(loaded.decisions, *s, group) == code_at(policy.decisions, *s, group)
     assert loaded.save(path.with_suffix(".again")) == digest_of(path)
     assert path.read_bytes() == path.with_suffix(".again").read_bytes()
 

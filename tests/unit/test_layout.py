@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import positions
 
-from fairshield.policy.layout import GAP, Layout, layer_rows
+from fairshield.base.counts import At
+from fairshield.policy.layout import GAP, Layout, layer_rows, place
 from fairshield.synthesis.reference import Position
 
 families = pytest.mark.parametrize("labelled", [False, True], ids=["plain", "labelled"])
@@ -16,7 +17,13 @@ families = pytest.mark.parametrize("labelled", [False, True], ids=["plain", "lab
 
 def short_and_long(s: Position) -> tuple[int, int]:
     """Acceptances in the group with fewer people, and in that with more."""
-    return (s.k_a, s.k_b) if s.n_a <= s.n_b else (s.k_b, s.k_a)
+    n_a, k_a, n_b, k_b = s.at
+    return (k_a, k_b) if n_a <= n_b else (k_b, k_a)
+
+
+def place_in(layout: Layout, t: int, at: At) -> tuple[int, int]:
+    """The row of a state, and its position in the row."""
+    return place(layout.rows_before(t), layout.labelled, *at)
 
 
 @families
@@ -25,10 +32,11 @@ def test_rows_are_numbered_without_gaps_in_order_of_time(labelled: bool, horizon
     layout = Layout(horizon, labelled)
     rows: dict[int, tuple[int, ...]] = {}
     for s in positions(horizon, labelled):
-        row, along = layout.place(*s)
+        row, along = place_in(layout, *s)
         short, long = short_and_long(s)
         assert along == long
-        key = (s.t, s.n_a + s.n_b, s.n_a, short)
+        n_a, _, n_b, _ = s.at
+        key = (s.t, n_a + n_b, n_a, short)
         assert rows.setdefault(row, key) == key
     assert sorted(rows) == list(range(layout.n_rows))
     assert [rows[i] for i in range(layout.n_rows)] == sorted(rows.values())
@@ -42,7 +50,7 @@ def test_sizes_are_what_is_counted(labelled: bool, horizon: int) -> None:
     assert layout.n_states == len(states)
     for t in range(horizon + 1):
         here = [s for s in states if s.t == t]
-        rows = {layout.place(*s)[0] for s in here}
+        rows = {place_in(layout, *s)[0] for s in here}
         assert layout.states_of(t) == len(here)
         assert layout.rows_of(t) == len(rows)
         assert layout.rows_before(t) == layout.layer_starts[t] == min(rows)
@@ -56,7 +64,7 @@ def test_the_rows_of_a_layer_are_listed_in_their_order(labelled: bool, t: int) -
     numbers = []
     for n_a, n_b, short in zip(*(x.tolist() for x in rows), strict=True):
         k_a, k_b = (short, 0) if n_a <= n_b else (0, short)
-        numbers.append(layout.place(t, n_a, k_a, n_b, k_b)[0])
+        numbers.append(place_in(layout, t, (n_a, k_a, n_b, k_b))[0])
     assert numbers == list(range(layout.rows_before(t), layout.n_rows))
     assert rows.states.sum() == layout.states_of(t)
     assert rows.turned.tolist() == (rows.n_a > rows.n_b).tolist()
@@ -99,7 +107,7 @@ def test_blocks_are_no_larger_than_the_largest_layer_needs(labelled: bool, horiz
 @families
 def test_numbers_do_not_wrap_at_long_horizons(labelled: bool) -> None:
     layout = Layout(10**6, labelled)
-    last, along = layout.place(10**6, 10**6, 10**6, 0, 0)
+    last, along = place_in(layout, 10**6, (10**6, 10**6, 0, 0))
     assert along == 10**6
     assert last == layout.rows_before(10**6 + 1) - 1 == layout.n_rows - 1
     assert layout.n_rows > 2**56

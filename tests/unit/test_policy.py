@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numba import njit
-from strategies import NotThatMany, Spec, contested_specs, positions, specs
+from strategies import NotThatMany, Spec, code_at, contested_specs, positions, specs
 
 import fairshield as fs
 from fairshield.policy.jitable import answer
@@ -52,12 +52,10 @@ def test_compiled_look_ups_are_those_of_the_reader(spec: Spec) -> None:
         if s.t == spec.horizon:
             continue
         for group in (0, 1):
-            code = reader.code(*s.where, group)
-            assert reader.look_up(*s.where, group) == answer_of(
-                tables, s.t, np.array(s.where[1]), group
-            )
-            after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
-            assert reader.look_up(*s.where, group) == (*after, final_code(*after, code))
+            code = code_at(reader, *s, group)
+            assert reader.look_up(*s, group) == answer_of(tables, s.t, np.array(s.at), group)
+            after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
+            assert reader.look_up(*s, group) == (*after, final_code(*after, code))
 
 
 @pytest.mark.parametrize(
@@ -71,39 +69,33 @@ def test_one_look_up_is_three(prop: fs.Property, horizon: int, even: fs.InputMod
     assert policy.decisions.rows.n_dense > 0
     for s in positions(horizon - 1, policy.labelled):
         for group in (0, 1):
-            after = [reader.feasible(*s.after(group, accepted).where) for accepted in (False, True)]
-            code = final_code(*after, reader.code(*s.where, group))
-            assert reader.look_up(*s.where, group) == (*after, code)
+            after = [reader.feasible(*s.after(group, accepted)) for accepted in (False, True)]
+            code = final_code(*after, code_at(reader, *s, group))
+            assert reader.look_up(*s, group) == (*after, code)
 
 
 @given(specs())
 def test_states_that_are_not_feasible_have_no_code(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon, policy.labelled):
-        if not policy.decisions.feasible(*s.where):
-            assert policy.decisions.code(*s.where, 0) == policy.decisions.code(*s.where, 1) == 0
+        if not policy.decisions.feasible(*s):
+            assert code_at(policy.decisions, *s, 0) == code_at(policy.decisions, *s, 1) == 0
 
 
 @given(specs())
 def test_codes_count_cost_levels(spec: Spec) -> None:
     policy = spec.feasible_policy()
     for s in positions(spec.horizon - 1, policy.labelled):
-        assert abs(policy.decisions.code(*s.where, 0)) <= len(policy.edges)
-        assert abs(policy.decisions.code(*s.where, 1)) <= len(policy.edges)
+        assert abs(code_at(policy.decisions, *s, 0)) <= len(policy.edges)
+        assert abs(code_at(policy.decisions, *s, 1)) <= len(policy.edges)
 
 
 @given(specs())
 def test_at_the_end_feasible_means_fair(spec: Spec) -> None:
     policy = spec.feasible_policy()
-    a, b = spec.start.values()
     for s in positions(spec.horizon, policy.labelled):
         if s.t == spec.horizon:
-            counts = fs.Counts(
-                {
-                    "a": (a.seen + s.n_a, a.accepted + s.k_a),
-                    "b": (b.seen + s.n_b, b.accepted + s.k_b),
-                }
-            )
+            counts = spec.start.plus(s.at)
             assert policy.guarantees(counts, s.t) == spec.prop.holds(counts)
 
 
@@ -131,6 +123,4 @@ def test_many_cost_levels_are_told_apart(levels: int) -> None:
     assert policy.expected_cost == pytest.approx(reference.expected_cost, rel=1e-12)
     for s in positions(4, labelled=False):
         for group in (0, 1):
-            assert policy.decisions.code(*s.where, group) == reference.decisions.code(
-                *s.where, group
-            )
+            assert code_at(policy.decisions, *s, group) == code_at(reference.decisions, *s, group)

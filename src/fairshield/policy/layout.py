@@ -114,10 +114,6 @@ class Layout:
         rows = (np.arange(self.horizon + 1) + 2) ** 2 // 4
         return np.concatenate(([0], np.cumsum(np.cumsum(rows) if self.labelled else rows)))
 
-    def place(self, t: int, n_a: int, k_a: int, n_b: int, k_b: int) -> tuple[int, int]:
-        """The row of a state, and its position in the row."""
-        return place(self.rows_before(t), self.labelled, n_a, k_a, n_b, k_b)
-
     # Blocks of one layer --------------------------------------------------------------------
 
     @cached_property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import At
 from fairshield.policy.decisions import Answer, Decisions, Stored
 from fairshield.policy.layout import Layout, layout_of
-from fairshield.policy.lookups import Codes, RowTables, code_of, feasible, look_up
+from fairshield.policy.lookups import Codes, RowTables, feasible, look_up
 from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, RowTable
 from fairshield.policy.specification import Specification
 from fairshield.policy.structure import check_tables
@@ -92,12 +92,6 @@ class RowDecisions(Decisions):
 
     def feasible(self, t: int, at: At) -> bool:
         return feasible(self._views, t, at)
-
-    def code(self, t: int, at: At, group: int) -> int:
-        """Cost levels worth overruling: ``+`` accepts, ``-`` rejects."""
-        tables = self._views
-        lost = tables.salvaging and not self.feasible(t, at)
-        return code_of(tables, tables.salvage if lost else tables.rows, t, at, group)
 
     def planned(self, t: int, at: At) -> int:
         return self.layout.horizon - t

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,62 +50,30 @@ class BestEffort(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Decisions made and counters since the start."""
-
-    t: int
-    n_a: int
-    k_a: int
-    n_b: int
-    k_b: int
-
-    @property
-    def at(self) -> At:
-        """The counters."""
-        return self[1:]
-
-    @property
-    def where(self) -> tuple[int, At]:
-        """Decisions made, and the counters."""
-        return self.t, self[1:]
-
-    def after(self, group: int, accepted: bool) -> Position:
-        """One more decision, on a relevant person."""
-        taken = int(accepted)
-        if group == 0:
-            return self._replace(t=self.t + 1, n_a=self.n_a + 1, k_a=self.k_a + taken)
-        return self._replace(t=self.t + 1, n_b=self.n_b + 1, k_b=self.k_b + taken)
-
-    def unchanged(self) -> Position:
-        """One more decision, on an irrelevant person."""
-        return self._replace(t=self.t + 1)
-
-
-START = Position(0, 0, 0, 0, 0)
-
-
-class ManyPosition(NamedTuple):
-    """Decisions made and counters since the start, of any number of groups."""
+    """Decisions made, and counters since the start."""
 
     t: int
     at: At
 
-    def after(self, group: int, accepted: bool) -> ManyPosition:
+    def after(self, group: int, accepted: bool) -> Position:
         """One more decision, on a relevant person."""
-        return ManyPosition(self.t + 1, after(self.at, group, accepted))
+        return Position(self.t + 1, after(self.at, group, accepted))
 
-    def unchanged(self) -> ManyPosition:
+    def unchanged(self) -> Position:
         """One more decision, on an irrelevant person."""
-        return self._replace(t=self.t + 1)
+        return Position(self.t + 1, self.at)
 
 
-S = TypeVar("S", Position, ManyPosition)
+def start_of(problem: Problem) -> Position:
+    """The position before the first decision."""
+    return Position(0, (0, 0) * len(problem.start))
 
 
-def cost_to_go(problem: Problem) -> Callable[[S], float]:
+def cost_to_go(problem: Problem) -> Callable[[Position], float]:
     """The value function, memoised over counters."""
 
     @cache
-    def v(s: S) -> float:
+    def v(s: Position) -> float:
         if s.t in problem.checkpoints and not is_fair(problem, s):
             return math.inf
         if s.t == problem.horizon:
@@ -138,8 +106,8 @@ def cost_to_go_of_traces(problem: Problem) -> float:
     relevant = prop.relevant_outcome
     outcomes = (False, True) if relevant is not None else (None,)
 
-    def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> ManyPosition:
-        s = ManyPosition(0, (0, 0) * len(problem.start))
+    def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> Position:
+        s = start_of(problem)
         for g, accepted, outcome in trace:
             s = s.after(g, accepted) if outcome == relevant else s.unchanged()
         return s
@@ -181,14 +149,14 @@ def _chance(problem: Problem, i: int, g: int, r: bool, level: int, z: bool | Non
     return positive if z else 1.0 - positive
 
 
-def is_fair(problem: Problem, s: Position | ManyPosition) -> bool:
+def is_fair(problem: Problem, s: Position) -> bool:
     """Whether the counters, start included, satisfy what is required after ``s.t`` decisions."""
     gained = zip(problem.start, s.at[::2], s.at[1::2], strict=True)
     counts = [GroupCount(start.seen + n, start.accepted + k) for start, n, k in gained]
     return all(bool(prop.holds_array(*counts)) for prop in problem.required(s.t))
 
 
-def code_of(problem: Problem, v: Callable[[S], float], s: S, group: int) -> int:
+def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group: int) -> int:
     """Cost levels worth overruling: ``+`` accepts, ``-`` rejects."""
     i = s.t if len(problem.costs) > 1 else 0
     reject, accept = v(s.after(group, False)), v(s.after(group, True))
@@ -200,14 +168,14 @@ def code_of(problem: Problem, v: Callable[[S], float], s: S, group: int) -> int:
 
 def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]:
     """Cost to go at the start and the policy up to layer ``record``, every row dense."""
-    v: Callable[[Position], float] = cost_to_go(problem)
+    v, start = cost_to_go(problem), start_of(problem)
     if record is None:
-        return v(START), None
+        return v(start), None
 
     def code(s: Position, g: int) -> int:
         return code_of(problem, v, s, g)
 
-    return v(START), _row_table(problem, record, lambda s: v(s) < math.inf, code)
+    return v(start), _row_table(problem, record, lambda s: v(s) < math.inf, code)
 
 
 def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
@@ -292,9 +260,8 @@ def solve_best_effort(problem: Problem) -> BestEffort:
         violated = s.t in points and not is_fair(problem, s)
         return 0 if violated else effort_code(problem, v, s, g)
 
-    return BestEffort(
-        v(START), _row_table(problem, problem.horizon, lambda s: v(s).risk > 0.0, code)
-    )
+    rows = _row_table(problem, problem.horizon, lambda s: v(s).risk > 0.0, code)
+    return BestEffort(v(start_of(problem)), rows)
 
 
 def _row_table(
@@ -317,8 +284,8 @@ def _row_table(
             lo, hi = covered[0], covered[-1] + 1
             cuts[number] = lo, hi
             starts[number] = len(codes)
-            turned = row[0].n_a > row[0].n_b
-            for g in (1, 0) if turned else (0, 1):
+            n_a, _, n_b, _ = row[0].at
+            for g in (1, 0) if n_a > n_b else (0, 1):
                 for s in row[lo:hi]:
                     if not is_covered(s):
                         codes.append(dead)
@@ -333,6 +300,6 @@ def _rows(t: int, labelled: bool) -> Iterator[list[Position]]:
     """The states of each row after ``t`` decisions, in the order of ``policy.layout``."""
     for n_a, n_b, short in zip(*(x.tolist() for x in layer_rows(t, labelled)), strict=True):
         if n_a <= n_b:
-            yield [Position(t, n_a, short, n_b, k_b) for k_b in range(n_b + 1)]
+            yield [Position(t, (n_a, short, n_b, k_b)) for k_b in range(n_b + 1)]
         else:
-            yield [Position(t, n_a, k_a, n_b, short) for k_a in range(n_a + 1)]
+            yield [Position(t, (n_a, k_a, n_b, short)) for k_a in range(n_a + 1)]

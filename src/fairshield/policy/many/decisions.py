@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import At
 from fairshield.policy.decisions import Answer, Decisions, Stored
 from fairshield.policy.many.layout import ManyLayout
-from fairshield.policy.many.lookups import NOBODY, StateTables, code_of, look_up, number_of
+from fairshield.policy.many.lookups import NOBODY, StateTables, look_up, number_of
 from fairshield.policy.specification import Specification
 from fairshield.policy.structure import broken, check_costs
 
@@ -77,10 +77,6 @@ class StateDecisions(Decisions):
         tables = self._views
         number = number_of(tables.terms, tables.width, tables.labelled, t, at, NOBODY, 0)
         return bool(tables.codes[number] != tables.dead)
-
-    def code(self, t: int, at: At, group: int) -> int:
-        """Cost levels worth overruling: ``+`` accepts, ``-`` rejects; 0 if not feasible."""
-        return code_of(self._views, t, at, group)
 
     def planned(self, t: int, at: At) -> int:
         return self.layout.horizon - t

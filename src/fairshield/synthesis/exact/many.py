@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -29,7 +28,6 @@ from fairshield.synthesis.exact.many_kernels import Room, Step, back_up
 from fairshield.synthesis.memory import available_bytes, human
 from fairshield.synthesis.options import Options
 from fairshield.synthesis.problem import Problem, make_problem
-from fairshield.synthesis.reference import ManyPosition
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,9 +147,8 @@ def solve(problem: Problem, options: Options, *, record: bool) -> ManySolution:
 
 def _solved_by_recursion(problem: Problem, layout: ManyLayout) -> ManySolution:
     """What :mod:`fairshield.synthesis.reference` says of every state."""
-    v: Callable[[ManyPosition], float] = reference.cost_to_go(problem)
+    v, start = reference.cost_to_go(problem), reference.start_of(problem)
     groups = range(layout.n_groups)
-    start = ManyPosition(0, (0, 0) * layout.n_groups)
     codes = np.zeros((layout.n_groups, layout.n_states), code_type(problem.n_levels))
     here = {start}
     for t in range(layout.horizon + 1):
