@@ -53,7 +53,7 @@ three_streams = st.lists(
 )
 
 
-def solved(problem: Problem, **options: Any) -> many.Solution:
+def solved(problem: Problem, **options: Any) -> many.ManySolution:
     return many.solve(problem, Options(threads=2, **options), record=True)
 
 

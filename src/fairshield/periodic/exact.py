@@ -51,11 +51,11 @@ class ExactPeriodic(CumulativePolicy):
     def synthesize(self, progress: Progress | None = None) -> Policy:
         """The policy of all periods, made with a progress report."""
         total = self.period * self.periods
-        inputs, ends = self.inputs.repeated(self.period, self.periods), range(self.period, total)
+        inputs = self.inputs.repeated(self.period, self.periods)
         try:
             made = synthesize(
                 self.prop, inputs, horizon=total, start=self.start,
-                checkpoints=ends[:: self.period], progress=progress,
+                checkpoints=range(self.period, total, self.period), progress=progress,
             )  # fmt: skip
         except InfeasibleError:
             raise InfeasibleError(

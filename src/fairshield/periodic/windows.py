@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.analysis.report import with_keys
-from fairshield.base.counts import Counts, Group
+from fairshield.base.counts import Group
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.periodic.policy import PeriodicPolicy
@@ -183,12 +183,7 @@ class Tally:
     def __init__(self, policy: Policy | PeriodicPolicy) -> None:
         kind = self.policy = kind_of(policy)
         self.followed = 0
-        self.ledger = Ledger(
-            kind.prop,
-            Counts({group: kind.start[group] for group in kind.groups}),
-            due=kind.due,
-            goes_on=kind.goes_on,
-        )
+        self.ledger = Ledger(kind.prop, kind.start, due=kind.due, goes_on=kind.goes_on)
         self.widest: list[Finding | None] = [None, None]
         """The widest pair when the property was due, with the shield and without."""
 

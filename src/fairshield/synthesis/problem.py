@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,12 +210,16 @@ class Problem:
         return lo, hi, fair
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """Cost to go at the start, and the decisions if they were asked for."""
 
     value: float
     rows: RowTable | None
+
+
+def without_floor(value: float) -> float:
+    """A cost to go, without what :data:`LEAST_WEIGHT` adds in place of probability zero."""
+    return 0.0 if value < 1e-200 else value
 
 
 def make_problem(spec: Specification) -> Problem:

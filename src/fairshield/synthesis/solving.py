@@ -25,20 +25,16 @@ def solve(
     if chosen_backend(options.backend, layout, n_levels, record=record) == "cuda":
         from fairshield.synthesis.cuda import solver as cuda
 
-        solution = cuda.solve(problem, record=record, progress=progress)
-        return solution.value, solution.rows
+        return cuda.solve(problem, record=record, progress=progress)
     from fairshield.synthesis.exact import solver
 
     try:
-        solution = solver.solve(
-            problem, record=record, threads=options.n_threads, progress=progress
-        )
+        return solver.solve(problem, record=record, threads=options.n_threads, progress=progress)
     except MemoryError as error:
         raise MemoryLimitError(
             f"horizon {problem.horizon} needs more memory than there is ({error}): shorten "
             "the horizon, or use fewer cost levels"
         ) from None
-    return solution.value, solution.rows
 
 
 def solve_best_effort(

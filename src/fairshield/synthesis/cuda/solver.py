@@ -30,7 +30,7 @@ from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.spec import Property
 from fairshield.synthesis.levels import FEW, cost_levels
 from fairshield.synthesis.memory import human, policy_bytes
-from fairshield.synthesis.problem import Problem, Solution
+from fairshield.synthesis.problem import Problem, Solution, without_floor
 
 Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
@@ -153,9 +153,7 @@ def _solve(problem: Problem, record: int | None, progress: Progress | None) -> S
         for done in induction.batches(downloads):
             if progress is not None:
                 progress(done)
-        value = induction.value()
-        # Weights of probability zero are floored at 1e-300; what they add is not cost.
-        value = 0.0 if value < 1e-200 else value
+        value = without_floor(induction.value())
         if record is None:
             return Solution(value, None)
         assert isinstance(induction, _Rows)  # tiles record nothing

@@ -16,7 +16,7 @@ from fairshield.base.compiler import NO_ALLOCATION, inlined, jit
 from fairshield.policy.jitable import pair_start
 from fairshield.policy.layout import Rows, layer_rows
 from fairshield.policy.rows import BARE_WIDTH, RowTable, code_type
-from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, Progress
+from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, Progress, without_floor
 from fairshield.synthesis.reference import SAME_RISK, BestEffort, Prospect
 
 Floats = NDArray[np.float64]
@@ -65,9 +65,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> BestEffort:
         after = here
         if progress is not None:
             progress(1.0 - (t / layout.horizon) ** (5 if layout.labelled else 4))
-    cost = float(after.cost[0])
-    # Weights of probability zero are floored at 1e-300; what they add is not cost.
-    start = Prospect(float(after.risk[0]), 0.0 if cost < 1e-200 else cost)
+    start = Prospect(float(after.risk[0]), without_floor(float(after.cost[0])))
     return BestEffort(start, table.finished())
 
 

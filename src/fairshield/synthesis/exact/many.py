@@ -21,13 +21,12 @@ from fairshield.policy.many import ManyLayout, StateDecisions
 from fairshield.policy.many.kernels import sums_of
 from fairshield.policy.many.layout import largest_horizon
 from fairshield.policy.rows import code_type
-from fairshield.spec import Property
 from fairshield.synthesis import reference
 from fairshield.synthesis.exact.making import with_least_cost
 from fairshield.synthesis.exact.many_kernels import Room, Step, back_up
 from fairshield.synthesis.memory import available_bytes, human
 from fairshield.synthesis.options import Options
-from fairshield.synthesis.problem import Problem, make_problem
+from fairshield.synthesis.problem import Problem, make_problem, without_floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -140,9 +139,8 @@ def solve(problem: Problem, options: Options, *, record: bool) -> ManySolution:
             induction.back_up(pool, t)
             if options.progress is not None:
                 options.progress(1.0 - layout.states_before(t) / layout.n_states)
-    value = float(induction.values[0])
-    # Weights of probability zero are floored at 1e-300; what they add is not cost.
-    return ManySolution(0.0 if value < 1e-200 else value, induction.codes if record else None)
+    value = without_floor(float(induction.values[0]))
+    return ManySolution(value, induction.codes if record else None)
 
 
 def _solved_by_recursion(problem: Problem, layout: ManyLayout) -> ManySolution:
@@ -172,7 +170,7 @@ class _ManyInduction:
         shape = (layout.n_groups, layout.n_states if record else 0)
         self.codes = np.empty(shape, code_type(problem.n_levels))
         self.dead = int(np.iinfo(code_type(problem.n_levels)).min)
-        self.fair = fair_pairs(problem, problem.prop)
+        self.fair = fair_pairs(problem)
         kinds = layout.kinds
         self.rooms = [
             Room(np.empty(kinds, np.int64), np.empty(kinds, np.int64)) for _ in range(threads)
@@ -210,11 +208,10 @@ class _ManyInduction:
         return state - int(terms[1, sums[0]] + terms[2, sums[1]])
 
 
-def fair_pairs(problem: Problem, prop: Property) -> NDArray[np.bool_]:
+def fair_pairs(problem: Problem) -> NDArray[np.bool_]:
     """``(pairs, counters, counters)``: whether a pair of groups is fair.
 
     The axes are the pair, the number of the second group's counters, and that of the first's.
-
     Counters ``(n, k)`` since the start have number ``n (n + 1) / 2 + k``.
     """
     seen = np.repeat(np.arange(problem.horizon + 1), np.arange(1, problem.horizon + 2))
@@ -228,7 +225,7 @@ def fair_pairs(problem: Problem, prop: Property) -> NDArray[np.bool_]:
             continue
         for first in range(0, len(seen), rows):
             part = slice(first, first + rows)
-            fair[i, part] = prop.holds_array(
+            fair[i, part] = problem.prop.holds_array(
                 GroupCount(seen + a.seen, accepted + a.accepted),
                 GroupCount(seen[part, None] + b.seen, accepted[part, None] + b.accepted),
             )

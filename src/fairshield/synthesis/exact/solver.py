@@ -37,7 +37,7 @@ from fairshield.synthesis.exact.row_kernels import (
 )
 from fairshield.synthesis.exact.vectors import LANES
 from fairshield.synthesis.levels import cost_levels
-from fairshield.synthesis.problem import Problem, Progress, Solution
+from fairshield.synthesis.problem import Problem, Progress, Solution, without_floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,9 +66,7 @@ def solve(
         for done in induction.passes(pool):
             if progress is not None:
                 progress(done)
-    value = float(induction.layer.values[0])
-    # Weights of probability zero are floored at 1e-300; what they add is not cost.
-    value = 0.0 if value < 1e-200 else value
+    value = without_floor(float(induction.layer.values[0]))
     return Solution(value, None if record is None else induction.collect())
 
 

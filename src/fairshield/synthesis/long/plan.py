@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairshield._version import __version__
-from fairshield.base.counts import At, is_whole
+from fairshield.base.counts import At, is_whole, so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, argument, called
 from fairshield.policy import Policy, Specification
 from fairshield.policy.layout import layout_of
@@ -85,12 +85,8 @@ def _decisions(spec: Specification, endgame: int | None) -> PriceDecisions:
 def _uncertified(spec: Specification) -> InfeasibleError:
     return InfeasibleError(
         f"no certificate that {spec.prop} can be reached in {spec.due[0]} decisions from "
-        + " and ".join(
-            f"{count.accepted} accepted of {count.seen} in {group}"
-            for group, count in spec.start.items()
-        )
-        + f": loosen the bound, set {called('min_support')}, lengthen the window, or let "
-        "best_effort do what can be done"
+        f"{so_far(spec.start)}: loosen the bound, set {called('min_support')}, lengthen the "
+        "window, or let best_effort do what can be done"
     )
 
 
