@@ -10,6 +10,7 @@ from typing import Any
 from fairshield.base.compiler import NO_ALLOCATION, by_type, jitable
 from fairshield.policy import layout, lookups
 from fairshield.policy.layout import pair_start as pair_start
+from fairshield.policy.layout import place as place
 from fairshield.policy.lookups import RowTables
 from fairshield.policy.lookups import count_up_to as count_up_to
 from fairshield.policy.many import lookups as states

@@ -111,8 +111,7 @@ class Layout:
     @cached_property
     def layer_starts(self) -> Ints:
         """``(horizon + 2,)``: the first row of each layer, and the end."""
-        rows = (np.arange(self.horizon + 1) + 2) ** 2 // 4
-        return np.concatenate(([0], np.cumsum(np.cumsum(rows) if self.labelled else rows)))
+        return np.array([self.rows_before(t) for t in range(self.horizon + 2)], np.int64)
 
     # Blocks of one layer --------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.compiler import NO_ALLOCATION, inlined, jit
-from fairshield.policy.jitable import pair_start
+from fairshield.policy.jitable import place
 from fairshield.policy.layout import Rows, layer_rows
 from fairshield.policy.rows import BARE_WIDTH, RowTable, code_type
 from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, Progress, without_floor
@@ -131,10 +131,8 @@ class _Table:
 @_inline
 def find(layer: RiskLayer, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int) -> int:
     """Where a state stands in its layer."""
-    row = pair_start(labelled, n_a, n_b)
-    if n_a <= n_b:
-        return layer.starts[row + k_a] + k_b
-    return layer.starts[row + k_b] + k_a
+    row, k = place(0, labelled, n_a, k_a, n_b, k_b)
+    return layer.starts[row] + k
 
 
 @_inline
