@@ -7,6 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairshield.base.counts import Group, GroupCount
 
 Verdict = Literal["fair", "unfair", "exempt"]
@@ -38,6 +41,16 @@ def verdict_of(*, unfair: int, fair: int) -> Verdict:
     ('unfair', 'fair', 'exempt')
     """
     return "unfair" if unfair else "fair" if fair else "exempt"
+
+
+def verdict_places(holds: NDArray[np.bool_], binds: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The places in ``VERDICTS`` of moments at which the property held, or not, and bound, or not.
+
+    >>> verdict_places(np.array([True, True, False]), np.array([False, True, True])).tolist()
+    [2, 1, 0]
+    """
+    unfair, fair, exempt = map(VERDICTS.index, ("unfair", "fair", "exempt"))
+    return np.where(holds, np.where(binds, fair, exempt), unfair)
 
 
 def tally(verdicts: Collection[Verdict]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairshield.base.counts import Counts, Group, GroupCount
 from fairshield.spec.base import Property
-from fairshield.spec.finding import Finding
+from fairshield.spec.finding import Finding, verdict_places
 
 
 def widest_finding(
@@ -27,9 +27,9 @@ def widest_finding(
     if not len(counters):
         return None
     each = [GroupCount(*np.moveaxis(one, -1, 0)) for one in np.moveaxis(counters, 1, 0)]
-    unfair, bound = ~prop.holds_array(*each), prop.binds_array(*each)
-    rank = np.where(unfair, 0, np.where(bound, 1, 2))
+    bound = prop.binds_array(*each)
+    place = verdict_places(prop.holds_array(*each), bound)
     bias = np.where(bound, prop.bias_array(*each), prop.measured_bias_array(*each))
-    worst = np.flatnonzero(rank == rank.min())
+    worst = np.flatnonzero(place == place.min())
     first = counters[worst[bias[worst].argmax()]].tolist()
     return prop.finding(Counts(dict(zip(groups, map(tuple, first), strict=True))))
