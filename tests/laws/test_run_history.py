@@ -34,8 +34,8 @@ def counted(policy: fs.Policy, decisions: list[tuple[str, bool, bool, bool]]) ->
 
 def check(run: fs.Run, ledger: Ledger) -> None:
     told, side = run.guarantee, ledger.shielded
-    assert (told.fair, told.unfair, told.exempt) == (side.fair, side.unfair, ledger.exempt)
-    assert (told.unfair_at, told.largest_bias) == (side.first_unfair, side.largest_bias)
+    assert (told.fair, told.unfair, told.exempt) == (side.fair, side.unfair, side.exempt)
+    assert (told.unfair_at, told.largest_bias) == (side.unfair_at, side.largest_bias)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)

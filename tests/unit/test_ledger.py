@@ -106,10 +106,10 @@ def test_an_audit_counts_the_same(how: tuple[Any, ...], people: list[Row], which
     side = ledger.shielded if which == "accepted" else ledger.unshielded
     over = [window for window in report.windows if window.complete]
     verdicts = [window.verdict for window in over]
-    assert (ledger.windows, ledger.exempt) == (len(over), verdicts.count("exempt"))
+    assert (ledger.windows, side.exempt) == (len(over), verdicts.count("exempt"))
     assert (side.unfair, side.fair) == (verdicts.count("unfair"), verdicts.count("fair"))
     assert side.largest_bias >= max((found.bias for found in report.violations), default=0.0)
-    assert side.first_unfair == (report.violations[0].line if report.violations else None)
+    assert side.unfair_at == (report.violations[0].line if report.violations else None)
     if people:
         now = report.windows[-1]
         assert side.now == now.verdict
@@ -146,7 +146,7 @@ def test_nothing_is_judged_before_the_outcome_is_known() -> None:
     ledger.observe(True)
     found = ledger.settle()
     assert found is not None
-    assert (found.verdict, found.ends, ledger.settle()) == ("unfair", True, None)
+    assert (found.verdict, ledger.over, ledger.settle()) == ("unfair", True, None)
 
 
 @pytest.mark.parametrize("many", [False, True])

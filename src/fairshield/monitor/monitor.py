@@ -208,7 +208,7 @@ class Monitor:
             ledger.add(g, proposed, accepted, cost, outcome is self.prop.relevant_outcome)
         else:
             ledger.add(g, proposed, accepted, cost)
-        at, window = ledger.decided, ledger.windows
+        at, window = ledger.decided, ledger.shielded.windows
         alarms: tuple[Alarm, ...] = ()
         possible = self._watch is None or self._watch.count(g, proposed, cost, outcome)
         if at == self._next or not possible:
@@ -423,8 +423,8 @@ class Monitor:
             now=now,
             windows=windows,
             unfair=unfair,
-            exempt=ledger.exempt,
-            untold=ledger.untold,
+            exempt=ledger.shielded.exempt,
+            untold=ledger.shielded.untold,
             largest_bias=ledger.shielded.largest_bias,
             largest_measured=tally.largest_measured,
             verdict=self._verdict(now),
@@ -439,11 +439,10 @@ class Monitor:
         )
 
     def _verdict(self, now: Verdict) -> Verdict:
-        ledger, unfair = self._ledger, self._ledger.shielded.unfair
-        if ledger.decided and not ledger.windows and self._size is None:
+        verdicts = self._ledger.shielded
+        if self.decided and not verdicts.windows and self._size is None:
             return now
-        fair = ledger.windows - unfair - ledger.exempt - ledger.untold
-        return verdict_of(unfair=unfair, fair=fair)
+        return verdict_of(unfair=verdicts.unfair, fair=verdicts.fair)
 
     def _group_report(self, i: int) -> MonitoredGroup:
         people = self._ledger.people(i)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fairshield.base.errors import InvalidValueError, check_kind
 from fairshield.base.groups import Coded
 from fairshield.monitor.report import ShadowReport
 from fairshield.periodic import PeriodicPolicy, Run, RunState
-from fairshield.periodic.state import History
+from fairshield.periodic.state import History, verdicts_of
 from fairshield.policy import Policy
 from fairshield.runtime.ledger import Ledger
 from fairshield.runtime.step import Decision
@@ -84,11 +85,10 @@ class Shadow:
 
     def report(self, unfair_unshielded: int) -> ShadowReport:
         """Totals so far."""
-        run, past, ledger = self.run, self.run.state.history, self.ledger
-        unfair = run.completed - past.fair - past.exempt - past.untold
+        run, past, ledger = self.run, verdicts_of(self.run.state), self.ledger
         return ShadowReport(
             run.decided, ledger.overruled, ledger.paid, self.overruled, self.changed,
-            run.completed, unfair, unfair_unshielded, run.over, past.exempt, past.untold,
+            past.windows, past.unfair, unfair_unshielded, run.over, past.exempt, past.untold,
         )  # fmt: skip
 
     # Saving and resuming --------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Shadow:
         else:
             self.changed, cost = data["changed"], data["cost_paid"]
         people = [[0, 0, 0, overruled] for overruled in data["overruled"]]
-        self.ledger.resume({**self.ledger.to_dict(), "people": people, "cost": cost})
+        self.ledger.resume({"people": people, "paid": cost})
         self.run = Run(self.policy, state=state)
 
     def _state_of_window(self, data: dict[str, Any], windows: int, unfair: int) -> RunState:
@@ -128,11 +128,8 @@ class Shadow:
         untold = data.get("untold", 0) if "exempt" in data else windows - unfair
         exempt = data.get("exempt", 0)
         fair = windows - unfair - exempt - untold
-        return RunState(
-            completed=windows,
-            position=position,
-            start=self.policy.start,
-            counts=Counts({g: tuple(row) for g, row in zip(self.policy.groups, rows, strict=True)}),
-            history=History(fair=fair, exempt=exempt, untold=untold),
-            fingerprint=self.policy.fingerprint,
+        counts = Counts({g: tuple(row) for g, row in zip(self.policy.groups, rows, strict=True)})
+        history = History(fair=fair, exempt=exempt, untold=untold)
+        return replace(
+            self.run.state, completed=windows, position=position, counts=counts, history=history
         )

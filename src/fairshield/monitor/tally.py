@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts, GroupCount
 from fairshield.monitor.report import MonitoredWindow, number_from
-from fairshield.runtime.judging import Flags, Ints, Judgements
+from fairshield.runtime.judging import Flags, Ints, Moments
 from fairshield.runtime.ledger import Ledger
 from fairshield.spec import Property, Verdict
 
@@ -107,7 +107,7 @@ class MonitorTally:
         self.unfair_compared += sum(first is None or window.number < first for window in windows)
         return windows
 
-    def _measured_many(self, found: Judgements) -> Floats:
+    def _measured_many(self, found: Moments) -> Floats:
         prop, measured = self.prop, np.zeros(len(found.decided))
         if not prop.min_support:
             return found.bias
@@ -118,7 +118,7 @@ class MonitorTally:
             measured = np.where(known, np.maximum(measured, shown), measured)
         return measured
 
-    def _window(self, w: int, found: Judgements, measured: Floats) -> MonitoredWindow:
+    def _window(self, w: int, found: Moments, measured: Floats) -> MonitoredWindow:
         at, ledger = int(found.decided[w]), self.ledger
         counts = {
             group: (seen, accepted)
@@ -147,8 +147,8 @@ class MonitorTally:
             "cells": list(ledger.cells),
             "over": ledger.windows,
             "unfair": ledger.shielded.unfair,
-            "exempt": ledger.exempt,
-            "untold": ledger.untold,
+            "exempt": ledger.shielded.exempt,
+            "untold": ledger.shielded.untold,
             "unfair_compared": self.unfair_compared,
             "worst_bias": plain_number(ledger.shielded.largest_bias),
             "worst_measured": plain_number(self.largest_measured),
@@ -161,27 +161,24 @@ class MonitorTally:
         self.recent.extend(self._resumed(window) for window in data["recent"])
         told = data if "exempt" in data else {**data, **self._look_back(data)}
         self.largest_measured = number_from(told["worst_measured"])
-        rows, over = data["groups"], data["over"]
-        length = self.ledger.length
+        rows, over, exempt = data["groups"], data["over"], told["exempt"]
+        length, untold = self.ledger.length, told.get("untold", 0)
         self.ledger.resume(
             {
                 "groups": [[group, at, *start] for group, at, _, _, _, _, _, *start in rows],
                 "cells": data.get("cells"),
                 "people": [[n, k, 0, o] for _, _, n, k, o, *_ in rows],
                 "base": [[m, j] for *_, m, j, _, _ in rows],
-                "overridden": 0,
-                "overruled_before": 0,
-                "awaiting": None,
                 "decided": decided,
                 "begun": 0 if length is None else decided - decided % length,
-                "over": False,
-                "cost": cost,
-                "window_cost": 0.0,
-                "windows": over,
-                "exempt": told["exempt"],
-                "untold": told.get("untold", 0),
-                "shielded": [data["unfair"], 0, data["worst_bias"], None, None],
-                "unshielded": [0, 0, 0.0, None, None],
+                "paid": cost,
+                "shielded": {
+                    "windows": over,
+                    "fair": over - data["unfair"] - exempt - untold,
+                    "exempt": exempt,
+                    "untold": untold,
+                    "largest_bias": data["worst_bias"],
+                },
             }
         )
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fairshield.base.counts import At, Counts, Group, GroupCount
 from fairshield.base.errors import InvalidValueError, WindowOverError
 from fairshield.periodic.conditions import Counters
@@ -15,10 +17,10 @@ from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.periodic.repeated import kind_of
-from fairshield.periodic.state import History, Mended, RunState
+from fairshield.periodic.state import History, Mended, RunState, verdicts_of
 from fairshield.policy import Policy, Specification
 from fairshield.policy.specification import started
-from fairshield.runtime.judging import Ints
+from fairshield.runtime.judging import Ints, VerdictCount, judged
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Property, Verdict
@@ -39,13 +41,14 @@ class Course:
         """By unseen group, how many proposals were followed and how many of them accept."""
         self._length, self._condition = self.policy.length, self.policy.condition
         self._labelled, self._checkpoints = self.policy.labelled, frozenset(self.policy.due[:-1])
-        self._completed, self._position = 0, 0
+        self._verdicts, self._position = VerdictCount(), 0
         self._start = self.policy.start
-        self._history = History()
+        self._broken_at: int | None = None
+        self._broken_by: str | None = None
         if not self.policy.attainable:
-            self._history = self._history.broken(0, "period")
+            self._break(0, "period")
         elif not self.policy.admits(self._start):
-            self._history = self._history.broken(0, "start")
+            self._break(0, "start")
         self._plan: Plan | None = None
         self._earlier: list[Plan] = []
         self._met = True  # whether what was due at the last window's end held
@@ -70,7 +73,7 @@ class Course:
     @property
     def completed(self) -> int:
         """Windows that are over."""
-        return self._completed
+        return self._verdicts.windows
 
     @property
     def position(self) -> int:
@@ -80,7 +83,7 @@ class Course:
     @property
     def decided(self) -> int:
         """Decisions made since the run began."""
-        return self._completed * self._length + self._position
+        return self.completed * self._length + self._position
 
     @property
     def remaining(self) -> int:
@@ -90,7 +93,7 @@ class Course:
     @property
     def over(self) -> bool:
         """Whether the last window is over."""
-        return self.policy.last is not None and self._completed >= self.policy.last
+        return self.policy.last is not None and self.completed >= self.policy.last
 
     @property
     def counts(self) -> Counts:
@@ -139,18 +142,23 @@ class Course:
     @property
     def state(self) -> RunState:
         """Everything needed to go on later: ``Run(policy, state=...)``."""
+        past = self._verdicts
         return RunState(
-            completed=self._completed,
+            completed=past.windows,
             position=self._position,
             start=self._start,
             counts=self.counts,
             pending=self.pending,
-            history=self._history,
+            history=History(
+                broken_at=self._broken_at, broken_by=self._broken_by, fair=past.fair,
+                unfair_at=past.unfair_at, largest_bias=past.largest_bias, exempt=past.exempt,
+                untold=past.untold, now=past.now,
+            ),
             certificate=self.policy.certificate(self._start),
             mended=None if self._plan is None else self._plan.mended,
             followed=Counts(self.followed),
             fingerprint=self.policy.fingerprint,
-        )
+        )  # fmt: skip
 
     # What is guaranteed ---------------------------------------------------------------------
 
@@ -174,10 +182,10 @@ class Course:
         """What is guaranteed right now, and on what grounds."""
         plan = None if self.over else self._now().window.policy
         # Read after the plan is made: a condition on a window's start is checked when it begins.
-        history, condition, policy = self._history, self._condition, self.policy
+        verdicts, condition, policy = self._verdicts, self._condition, self.policy
         sure = self.guaranteed
         further = plan.further if plan is not None and plan.terminal is not None else None
-        until = None if further is None else (self._completed + 1) * self._length + further
+        until = None if further is None else (self.completed + 1) * self._length + further
         return Guarantee(
             title=policy.title,
             noun=policy.noun,
@@ -187,21 +195,21 @@ class Course:
             condition=None if condition is None else condition.words,
             unconditional=policy.unconditional,
             can_bind=policy.can_bind,
-            held=history.broken_at is None,
+            held=self._broken_at is None,
             certain=self._certain,
-            broken_at=history.broken_at,
-            broken_by=history.broken_by,
+            broken_at=self._broken_at,
+            broken_by=self._broken_by,
             guaranteed=sure,
             risk=plan.risk if plan is not None and plan.risk and not sure else None,
             decided=self.decided,
-            completed=self._completed,
+            completed=self.completed,
             over=self.over,
             verdict=self.verdict(),
-            fair=history.fair,
-            exempt=history.exempt,
-            untold=history.untold,
-            unfair_at=history.unfair_at,
-            largest_bias=history.largest_bias,
+            fair=verdicts.fair,
+            exempt=verdicts.exempt,
+            untold=verdicts.untold,
+            unfair_at=verdicts.unfair_at,
+            largest_bias=verdicts.largest_bias,
             certificate=policy.certificate(self.counts),
             plan_until=until,
         )
@@ -209,7 +217,7 @@ class Course:
     @property
     def _certain(self) -> bool:
         """Whether the theorem's condition has held so far and will in this window."""
-        return self._history.broken_at is None and self._condition_certain()
+        return self._broken_at is None and self._condition_certain()
 
     def _condition_certain(self) -> bool:
         if self._condition is None:
@@ -275,15 +283,15 @@ class Course:
         self._plan = self._first_plan()
         self._check_condition()
         if self.policy.unconditional and self._plan.window.policy.risk:
-            self._history = self._history.broken(self.decided, "start")
+            self._break(self.decided, "start")
 
     def _first_plan(self) -> Plan:
         """The plan that the window begins with."""
-        window = self.policy.window(self._start, self._completed)
+        window = self.policy.window(self._start, self.completed)
         shield = Shield(
-            window.policy, counts=window.counts, decided=window.decided, window=self._completed
+            window.policy, counts=window.counts, decided=window.decided, window=self.completed
         )
-        return Plan(window, shield, self._completed, about_run=self._about_run(window))
+        return Plan(window, shield, self.completed, about_run=self._about_run(window))
 
     def _about_run(self, window: WindowPolicy) -> bool:
         """Whether a policy keeps the property itself, of all that is counted in the run."""
@@ -302,14 +310,19 @@ class Course:
         counts = self.policy.base(self._start).plus(mended.gained)
         window = WindowPolicy(self.policy.mend(counts, self._length - mended.position), counts, 0)
         about_run = self._about_run(window)
-        shield = Shield(window.policy, window=self._completed)
-        return Plan(window, shield, self._completed, about_run=about_run, mended=mended)
+        shield = Shield(window.policy, window=self.completed)
+        return Plan(window, shield, self.completed, about_run=about_run, mended=mended)
 
     def _judge(self, plan: Plan, decision: Decision) -> None:
         """Note whether a person's decision ended what was guaranteed."""
         if plan.broken_by(decision):
             self._against = self.policy.mends
-            self._history = self._history.broken(self.decided + 1, "person")
+            self._break(self.decided + 1, "person")
+
+    def _break(self, decided: int, by: str) -> None:
+        """Note that the theorem's condition was broken, unless it was before."""
+        if self._broken_at is None:
+            self._broken_at, self._broken_by = decided, by
 
     def _count(self) -> None:
         self._position += 1
@@ -328,36 +341,41 @@ class Course:
 
     def _check_condition(self, gained: Counters | None = None, later: int = 0) -> None:
         """Note if the condition can no longer be met with ``gained``, ``later`` decisions on."""
-        if self._condition is None or self._history.broken_at is not None:
+        if self._condition is None or self._broken_at is not None:
             return
         gained = Counters(*self._gained()) if gained is None else gained
         if not self._condition.possible(counters(self._start), gained, self.remaining - later):
-            self._history = self._history.broken(self.decided + later, "arrivals")
+            self._break(self.decided + later, "arrivals")
 
     def _end(self) -> None:
         counts = self.counts
         self._met = self.policy.keeps(counts, self._length)
-        self._judge_moment(counts, self._length)
-        self._history = self._history.ended()
         just_over = [*self._earlier, *([] if self._plan is None else [self._plan])]
-        self._earlier = [plan for plan in just_over if plan.number == self._completed]
-        self._completed, self._position = self._completed + 1, 0
+        self._earlier = [plan for plan in just_over if plan.number == self.completed]
+        self._judge_moment(counts, self._length)
+        self._verdicts.now, self._position = None, 0
         self._start, self._plan = self.policy.carried(counts), None
         if self.policy.same_policy:
             self._begin()
 
     def _judge_moment(self, counts: Counts, position: int) -> None:
         """Note what the property says of the counters at a position at which it is due."""
-        decided = self._completed * self._length + position
         bias, verdict = self.prop.bias_of(counts), self.prop.verdict(counts)
-        self._history = self._history.due(decided, bias, verdict)
+        decided, ends = self.completed * self._length + position, position == self._length
+        self._verdicts.add(verdict, bias, decided, ends=ends)
 
     def _end_many(self, then: Ints) -> None:
-        """End whole windows that one policy decided; see :meth:`History.ended_many`."""
-        due = self.policy.due
-        self._history = self._history.ended_many(self.decided, due, self.prop, then)
-        self._completed += len(then)
-        self._earlier = []
+        """End whole windows that one policy decided.
+
+        ``then`` are their counters whenever the property is due, its end last,
+        ``(windows, moments, 2 G)``: n_a, k_a, n_b, k_b, ….
+        """
+        due = np.array(self.policy.due)
+        begun = self.decided + self._length * np.arange(len(then))
+        at = (begun[:, None] + due).reshape(-1)
+        ends = np.tile(due == self._length, len(then))
+        self._verdicts.add_many(at, ends, *judged(self.prop, then.reshape(len(at), -1, 2)))
+        self._verdicts.now, self._earlier = None, []
         self._begin()
 
     # Going on -------------------------------------------------------------------------------
@@ -382,8 +400,9 @@ class Course:
                 f"the state holds the certificate {state.certificate}, which is not that of its "
                 f"counters, {policy.certificate(start)}: use what run.state returned"
             )
-        self._completed, self._position = state.completed, state.position
-        self._start, self._history = start, state.history
+        self._verdicts, self._position = verdicts_of(state), state.position
+        self._broken_at, self._broken_by = state.history.broken_at, state.history.broken_by
+        self._start = start
         self.followed = dict(state.followed)
         # Where windows are planned, one that has no decisions yet is planned with the first.
         if state.position or policy.same_policy:
@@ -404,7 +423,7 @@ class Course:
         begun = state.position > 0 or (start == counts and not waiting)
         counted = self.policy.begins_with(start, state.completed)
         past, total = state.history, state.completed * self._length + state.position
-        told = 0 <= past.fair <= state.completed - past.exempt - past.untold
+        told = past.fair >= 0 and verdicts_of(state).unfair >= 0
         told = told and max(past.unfair_at or 0, past.broken_at or 0) <= total
         mended = state.mended is None or (
             self.policy.mends and 0 < state.mended.position <= state.position

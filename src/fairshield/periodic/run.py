@@ -144,7 +144,7 @@ class Run(Course):
         decision = plan.shield.record(self._in_policy(plan, advice), final=final)
         self._judge(plan, decision)
         self._count()
-        guaranteed = self.guaranteed if self._completed == plan.number else self._met
+        guaranteed = self.guaranteed if self.completed == plan.number else self._met
         return plan.in_run(decision)._replace(guaranteed=guaranteed)
 
     def explain(self, decision: Decision) -> RunExplanation:

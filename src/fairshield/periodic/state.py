@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from fairshield.analysis.report import plain_counts, plain_number, with_keys
 from fairshield.base.counts import At, Counts, Group, is_whole
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.renamed import Renamed
-from fairshield.runtime.judging import Ints, judged
+from fairshield.runtime.judging import VerdictCount
 from fairshield.runtime.step import Decision, Why
-from fairshield.spec import VERDICTS, Certificate, Property, Verdict, worst
+from fairshield.spec import VERDICTS, Certificate, Verdict
 
 _VERSION = 1
 BREAKERS = ("arrivals", "person", "start", "period")
@@ -59,46 +59,6 @@ class History:
     exempt_ends = Renamed("exempt")
     untold_ends = Renamed("untold")
     worst_bias = Renamed("largest_bias")
-
-    def broken(self, decided: int, by: str) -> History:
-        """The history after the theorem's condition was broken."""
-        if self.broken_at is not None:
-            return self
-        return replace(self, broken_at=decided, broken_by=by)
-
-    def due(self, decided: int, bias: float, verdict: Verdict) -> History:
-        """The history after one more moment at which the property was due."""
-        unfair = verdict == "unfair"
-        return replace(
-            self,
-            now=verdict if self.now is None else worst((self.now, verdict)),
-            unfair_at=decided if unfair and self.unfair_at is None else self.unfair_at,
-            largest_bias=max(self.largest_bias, bias),
-        )
-
-    def ended(self) -> History:
-        """The history after the end of a window, which was due."""
-        fair, exempt = self.now == "fair", self.now == "exempt"
-        return replace(self, fair=self.fair + fair, exempt=self.exempt + exempt, now=None)
-
-    def ended_many(self, decided: int, due: Sequence[int], prop: Property, then: Ints) -> History:
-        """The history after more windows that begin after ``decided`` decisions.
-
-        ``then`` are their counters whenever the property is ``due``, its end last,
-        ``(windows, moments, 2 G)``: n_a, k_a, n_b, k_b, ….
-        """
-        holds, binds, bias = judged(prop, then.reshape(*then.shape[:2], -1, 2))
-        fair, bound, unfair_at = holds.all(axis=1), binds.any(axis=1), self.unfair_at
-        if unfair_at is None and not fair.all():
-            window, moment = divmod(int(holds.argmin()), len(due))
-            unfair_at = decided + window * due[-1] + due[moment]
-        return replace(
-            self,
-            fair=self.fair + int((fair & bound).sum()),
-            exempt=self.exempt + int((fair & ~bound).sum()),
-            unfair_at=unfair_at,
-            largest_bias=max(self.largest_bias, float(bias.max())),
-        )
 
 
 class Mended(NamedTuple):
@@ -200,6 +160,15 @@ class RunState:
             raise InvalidValueError(
                 f"not the state of a run ({error!r}): use what run.state.to_dict() returned"
             ) from None
+
+
+def verdicts_of(state: RunState) -> VerdictCount:
+    """The count of windows that a run goes on with."""
+    past = state.history
+    return VerdictCount(
+        state.completed, past.fair, past.exempt, past.untold, past.unfair_at, past.largest_bias,
+        past.now,
+    )  # fmt: skip
 
 
 def _mended(numbers: list[Any]) -> Mended:

@@ -230,8 +230,8 @@ class Tally:
             groups=tuple(
                 GroupReport(name, *ledger.everybody(i)) for i, name in enumerate(policy.groups)
             ),
-            bound=ledger.windows - ledger.exempt + (now != "exempt"),
-            exempt=ledger.exempt,
+            bound=ledger.windows - ledger.shielded.exempt + (now != "exempt"),
+            exempt=ledger.shielded.exempt,
             widest=self.widest[0],
             widest_unshielded=self.widest[1],
             followed=self.followed,

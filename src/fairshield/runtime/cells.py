@@ -34,6 +34,9 @@ class People(NamedTuple):
     lowered: int = 0
 
 
+NOBODY = People()
+
+
 class Everybody(NamedTuple):
     """Numbers of people of one group, whether or not they are relevant to the property."""
 
@@ -92,3 +95,13 @@ def cells_at(codes: Ints, cuts: Ints, cells: int) -> Ints:
     if len(cuts):
         codes = codes + np.repeat(np.arange(len(size)) * cells, size)
     return np.bincount(codes, minlength=len(size) * cells).reshape(-1, cells)
+
+
+def people_at(cells: Ints) -> Ints:
+    """``(moments, groups, 3)``: relevant people seen, accepted, and proposed to be accepted.
+
+    ``cells`` are ``(moments, cells)``.
+    """
+    relevant = cells.reshape(len(cells), cells.shape[1] // CELLS, 2, 2, 2, 2)[..., 1]
+    seen, accepted = relevant.sum(axis=(2, 3, 4)), relevant[..., 1].sum(axis=(2, 3))
+    return np.stack((seen, accepted, relevant[:, :, 1].sum(axis=(2, 3))), axis=2)

@@ -1,43 +1,39 @@
-"""Judgements: verdicts of a property when it is due, and how many windows ended with which."""
+"""Judging: verdicts of a property when it is due, and how windows ended."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.counts import Counts, GroupCount
-from fairshield.spec import Property, Verdict, worst
+from fairshield.spec import VERDICTS, Property, Verdict, worst
+from fairshield.spec.finding import verdict_places
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_RANKS: tuple[Verdict, ...] = ("exempt", "fair", "unfair")
 
-
-class Judgement(NamedTuple):
-    """The verdict of the property at one moment when it was due.
-
-    ``window`` counts from 0; ``position`` is that in the window, ``decided`` that since the
-    beginning; ``ends`` says that the window ended there.
-    """
+class Moment(NamedTuple):
+    """A moment at which the property was due, after so many decisions of a window from 0."""
 
     window: int
-    position: int
     decided: int
     counts: Counts
     verdict: Verdict
     bias: float
-    ends: bool
 
 
-class Judgements(NamedTuple):
-    """Verdicts at many moments: the fields of :class:`Judgement` as arrays.
+class Moments(NamedTuple):
+    """Many moments at which the property was due, as arrays.
 
-    ``counters`` are ``(moments, groups, 2)``: people seen and accepted, those at the start
+    ``window`` counts from 0, ``decided`` since the beginning; ``ends`` says that a window ended
+    there.  ``counters`` are ``(moments, groups, 2)``: people seen and accepted, those at the start
     included, or, of ``counters_unshielded``, proposed to be.
     """
 
@@ -51,59 +47,77 @@ class Judgements(NamedTuple):
     bias: NDArray[np.float64]
 
 
-class Verdicts:
-    """Counts verdicts on moments and windows, of the decisions or of the proposals.
+@dataclass(slots=True)
+class VerdictCount:
+    """VerdictCount counts how windows ended, by the verdicts whenever the property was due.
 
-    ``unfair`` and ``fair`` windows are over; ``now`` is the verdict of the moments of the window in
-    progress, ``None`` before the first; ``first_unfair`` says after how many decisions the property
-    failed first.
+    Attributes
+    ----------
+    windows
+        Windows that are over.
+    fair, exempt, untold
+        Those in which the property bound and held whenever it was due; those in which it bound
+        nothing; those that a state of an earlier version does not tell apart.
+    unfair_at
+        After how many decisions the property was due and did not hold first.
+    largest_bias
+        The largest bias whenever the property was due.
+    now
+        The verdict of the moments of the window in progress; ``None`` before the first.
     """
 
-    __slots__ = ("fair", "first_unfair", "largest_bias", "now", "unfair")
+    windows: int = 0
+    fair: int = 0
+    exempt: int = 0
+    untold: int = 0
+    unfair_at: int | None = None
+    largest_bias: float = 0.0
+    now: Verdict | None = None
 
-    def __init__(self) -> None:
-        self.unfair, self.fair = 0, 0
-        self.largest_bias = 0.0
-        self.first_unfair: int | None = None
-        self.now: Verdict | None = None
+    @property
+    def unfair(self) -> int:
+        """Windows in which the property did not hold whenever it was due."""
+        return self.windows - self.fair - self.exempt - self.untold
 
-    def add(self, verdict: Verdict, bias: float, decided: int) -> None:
-        """Count the verdict on a moment of the window in progress."""
+    def add(self, verdict: Verdict, bias: float, decided: int, *, ends: bool) -> None:
+        """Count the verdict on a moment; with ``ends`` the window in progress ends there."""
         self.now = verdict if self.now is None else worst((self.now, verdict))
         self.largest_bias = max(self.largest_bias, bias)
-        if verdict == "unfair" and self.first_unfair is None:
-            self.first_unfair = decided
+        if verdict == "unfair" and self.unfair_at is None:
+            self.unfair_at = decided
+        if ends:
+            self.windows += 1
+            self.fair += self.now == "fair"
+            self.exempt += self.now == "exempt"
 
-    def end(self) -> None:
-        """Count the window in progress, which has been judged at its end."""
-        self.unfair += self.now == "unfair"
-        self.fair += self.now == "fair"
-
-    def add_many(self, found: Judgements, holds: Flags, bias: NDArray[np.float64]) -> None:
-        """Take many moments into account, and count the windows that end with them."""
+    def add_many(
+        self, decided: Ints, ends: Flags, holds: Flags, binds: Flags, bias: NDArray[np.float64]
+    ) -> None:
+        """:meth:`add` many moments in order, at least one."""
         self.largest_bias = max(self.largest_bias, float(bias.max()))
         failed = np.flatnonzero(~holds)
-        if len(failed) and self.first_unfair is None:
-            self.first_unfair = int(found.decided[failed[0]])
-        rank = np.where(holds, np.where(found.binds, 1, 0), 2)
-        first = np.flatnonzero(np.r_[True, found.ends[:-1]])
-        ranks = np.maximum.reduceat(rank, first)
+        if len(failed) and self.unfair_at is None:
+            self.unfair_at = int(decided[failed[0]])
+        first = np.flatnonzero(np.r_[True, ends[:-1]])
+        places = np.minimum.reduceat(verdict_places(holds, binds), first)
         if self.now is not None:
-            ranks[0] = max(ranks[0], _RANKS.index(self.now))
-        over = ranks if found.ends[-1] else ranks[:-1]
-        self.unfair += int((over == 2).sum())
-        self.fair += int((over == 1).sum())
-        self.now = _RANKS[ranks[-1]]
+            places[0] = min(places[0], VERDICTS.index(self.now))
+        over = places if ends[-1] else places[:-1]
+        self.windows += len(over)
+        self.fair += int((over == VERDICTS.index("fair")).sum())
+        self.exempt += int((over == VERDICTS.index("exempt")).sum())
+        self.now = VERDICTS[places[-1]]
 
-    def state(self) -> list[Any]:
-        """JSON-able data; :meth:`resume` takes it."""
-        largest = self.largest_bias if math.isfinite(self.largest_bias) else None
-        return [self.unfair, self.fair, largest, self.first_unfair, self.now]
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able data; :meth:`from_dict` takes it."""
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return told if math.isfinite(self.largest_bias) else {**told, "largest_bias": None}
 
-    def resume(self, data: Sequence[Any]) -> None:
-        """Go on from what :meth:`state` returned."""
-        self.unfair, self.fair, largest, self.first_unfair, self.now = data
-        self.largest_bias = math.inf if largest is None else largest
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> VerdictCount:
+        """The count that :meth:`to_dict` described; what is left out is 0."""
+        largest = data.get("largest_bias", 0.0)
+        return VerdictCount(**{**data, "largest_bias": math.inf if largest is None else largest})
 
 
 def count_windows(window: Ints, group: Ints, accepted: Flags, shape: tuple[int, int]) -> Ints:
@@ -136,3 +150,23 @@ def judged(prop: Property, counters: Ints) -> Judged:
     """
     groups = [GroupCount(*np.moveaxis(of, -1, 0)) for of in np.moveaxis(counters, -2, 0)]
     return Judged(prop.holds_array(*groups), prop.binds_array(*groups), prop.bias_array(*groups))
+
+
+def judged_as_met(prop: Property, counters: Ints, at: Ints, known_from: Sequence[int]) -> Judged:
+    """:func:`judged` among the groups that were known after ``at`` decisions; no bias below 0.
+
+    ``known_from`` says of each group after how many decisions it was.
+    """
+    holds, binds, bias = np.ones(len(at), bool), np.zeros(len(at), bool), np.zeros(len(at))
+    if not len(at) or len(known_from) < 2:
+        return Judged(holds, binds, bias)
+    if max(known_from) <= at[0]:
+        found = judged(prop, counters)
+        return found._replace(bias=np.maximum(found.bias, 0.0))
+    for i, j in combinations(range(len(known_from)), 2):
+        known = at >= max(known_from[i], known_from[j])
+        pair = judged(prop, counters[:, [i, j]])
+        holds &= pair.holds | ~known
+        binds |= pair.binds & known
+        bias = np.where(known, np.maximum(bias, pair.bias), bias)
+    return Judged(holds, binds, bias)

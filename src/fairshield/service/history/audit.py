@@ -324,9 +324,9 @@ class _StreamAuditor:
             )
         for found in count.settle():
             self._find(f"{self._named}: {found}")
-        ledger = live.ledger
+        ended = live.ledger.shielded
         counted = (count.fair, count.exempt, count.windows)
-        replayed = (ledger.shielded.fair, ledger.exempt, ledger.windows)
+        replayed = (ended.fair, ended.exempt, ended.windows)
         if counted != replayed:
             ours, theirs = (f"{f} fair and {e} exempt of {w}" for f, e, w in (counted, replayed))
             self._find(

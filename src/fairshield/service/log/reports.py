@@ -84,7 +84,7 @@ def _whole_stream(live: LiveStream) -> WholeStream:
         windows=ledger.windows,
         fair=ledger.shielded.fair,
         unfair=ledger.shielded.unfair,
-        exempt=ledger.exempt,
+        exempt=ledger.shielded.exempt,
         unshielded_fair=ledger.unshielded.fair,
         worst_bias=plain_number(ledger.shielded.largest_bias),
     )

@@ -59,7 +59,7 @@ class StreamTally(msgspec.Struct):
         """A ledger between two windows."""
         groups = [ledger.people(i) for i in range(len(ledger.groups))]
         nobody, proposed = [0] * len(groups), [people.proposed for people in groups]
-        whole = Whole([*nobody], [*nobody], [*nobody], ledger.exempt)
+        whole = Whole([*nobody], [*nobody], [*nobody], ledger.shielded.exempt)
         if not ledger.goes_on:
             whole.seen, whole.proposed = [people.seen for people in groups], proposed
             whole.accepted = [people.accepted for people in groups]
@@ -83,36 +83,32 @@ class StreamTally(msgspec.Struct):
 
     def resume(self, ledger: Ledger, decided: int, counts: Counts) -> None:
         """Let a new ledger go on after so many decisions; ``counts`` are those of its periods."""
-        rows = list(zip(ledger.groups, ledger.known_from, ledger.starts, strict=True))
+        rows = list(zip(ledger.groups, ledger.starts, strict=True))
         whole, nobody = self.whole, [0] * len(rows)
         seen, accepted, proposed = nobody, nobody, self.proposed
         if ledger.goes_on:
-            seen = [counts[group].seen - start.seen for group, _, start in rows]
-            accepted = [counts[group].accepted - start.accepted for group, _, start in rows]
+            seen = [counts[group].seen - start.seen for group, start in rows]
+            accepted = [counts[group].accepted - start.accepted for group, start in rows]
         elif whole is not None:
             seen, accepted, proposed = whole.seen, whole.accepted, whole.proposed
         people = zip(seen, accepted, proposed, self.overruled_by_group, strict=True)
         totals = [list(row) for row in people]
-        exempt = 0 if whole is None else whole.exempt
-        unfair = self.completed - self.fair - exempt
+        ended = {"windows": self.completed, "exempt": 0 if whole is None else whole.exempt}
+        shielded = {"fair": self.fair, "largest_bias": self.worst_bias, "now": self.window_verdict}
+        unshielded = {"fair": self.unshielded_fair, "now": self.window_unshielded}
         ledger.resume(
             {
-                "groups": [[group, at, *start] for group, at, start in rows],
                 "cells": self.cells,
                 "people": totals,
                 "base": totals,
                 "overridden": self.overridden,
                 "overruled_before": self.overruled - self.window_overruled,
-                "awaiting": None,
                 "decided": decided,
                 "begun": decided,
                 "over": self.completed > 0,
-                "cost": self.cost_paid,
-                "window_cost": self.window_cost,
-                "windows": self.completed,
-                "exempt": exempt,
-                "untold": 0,
-                "shielded": [unfair, self.fair, self.worst_bias, None, self.window_verdict],
-                "unshielded": [0, self.unshielded_fair, 0.0, None, self.window_unshielded],
+                "paid": self.cost_paid,
+                "window_paid": self.window_cost,
+                "shielded": ended | shielded,
+                "unshielded": ended | unshielded,
             }
         )
