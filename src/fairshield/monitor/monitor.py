@@ -268,7 +268,7 @@ class Monitor:
         """
         if self._size is not None or self._ledger.windows or not self.decided:
             return ()
-        alarms = tuple(map(self._violation, self._tally.close()))
+        alarms = tuple(map(self._violation, self._tally.close(early=True)))
         self._add(alarms)
         return alarms
 
@@ -316,15 +316,12 @@ class Monitor:
     def _next_event(self) -> int:
         """After which decision there is something to look at."""
         n = self.decided
-        ends = _NEVER if self._size is None else (n // self._size + 1) * self._size
         checks = _NEVER if self._watch is None else (n // CHECK_EVERY + 1) * CHECK_EVERY
-        return min(ends, checks, self._biases.look_at)
+        return min(self._ledger.next_due, checks, self._biases.look_at)
 
     def _events(self, possible: bool) -> tuple[Alarm, ...]:
         at = self.decided
-        alarms: list[Alarm] = []
-        if self._size is not None and at % self._size == 0:
-            alarms += map(self._violation, self._tally.close())
+        alarms = [*map(self._violation, self._tally.close())]
         if at == self._biases.look_at:
             alarms += self._biases.look()
         watch = self._watch

@@ -72,9 +72,11 @@ class MonitorTally:
             return bias
         return max(self.prop.measured_bias_of(counts), 0.0)
 
-    def close(self) -> list[MonitoredWindow]:
-        """End the window in progress; returns a list of it if it is unfair, else an empty list."""
-        found = self.ledger.judge(ends=True)
+    def close(self, *, early: bool = False) -> list[MonitoredWindow]:
+        """End the window in progress if it is full, or ``early``; returns it if it is unfair."""
+        found = self.ledger.judge(ends=True) if early else self.ledger.settle()
+        if found is None:
+            return []
         self.ledger.begin()
         measured = self._measured(found.counts, found.bias)
         window = MonitoredWindow(

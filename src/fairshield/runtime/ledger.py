@@ -96,7 +96,8 @@ class Ledger:
         self.paid, self.window_paid = 0.0, 0.0
         self.shielded, self.unshielded = VerdictCount(), VerdictCount()
         self._awaiting: int | None = None
-        self._next = self.due[0] if self.due else _NEVER
+        self.next_due = self.due[0] if self.due else _NEVER
+        """After how many decisions the property is judged next, or a window begins."""
         self._over = False
         for group, count in start.items():
             self.meet(group, count)
@@ -117,7 +118,7 @@ class Ledger:
         self, group: int, proposed: bool, accepted: bool, cost: float = 1.0, relevant: bool = True
     ) -> None:
         """Count a decision on somebody of a group, by its number."""
-        if self.decided == self._next:
+        if self.decided == self.next_due:
             self._go_on()
         cell = 16 * group + relevant  # written out for speed: every decision takes this path
         if accepted is proposed:
@@ -142,7 +143,7 @@ class Ledger:
 
         ``relevant`` is ``None`` while the outcome is awaited, see :meth:`observe`.
         """
-        if self.decided == self._next:
+        if self.decided == self.next_due:
             self._go_on()
         cell = CELLS * group + 8 * proposed + 4 * decided + 2 * accepted
         if relevant is None:
@@ -179,7 +180,7 @@ class Ledger:
 
     def settle(self) -> Moment | None:
         """Judge the present moment, if the property is due now and has not been judged."""
-        if self.decided != self._next or self._over or self._awaiting is not None:
+        if self.decided != self.next_due or self._over or self._awaiting is not None:
             return None
         return self.judge(ends=self.position == self.length)
 
@@ -192,7 +193,7 @@ class Ledger:
             self.unshielded.add(*self.asked(self.counts_unshielded), decided, ends=ends)
         self._over = ends
         if not ends:
-            self._next = self._following()
+            self.next_due = self._following()
         return Moment(window, decided, counts, verdict, bias)
 
     def asked(self, counts: Counts) -> tuple[Verdict, float]:
@@ -213,7 +214,7 @@ class Ledger:
         self._over, self._begun, self.window_paid = False, self.decided, 0.0
         self._rebase(self.cells)
         self.shielded.now = self.unshielded.now = None
-        self._next = self._following()
+        self.next_due = self._following()
 
     def _rebase(self, cells: list[int]) -> None:
         """Let the window in progress begin with these cells."""
@@ -315,7 +316,7 @@ class Ledger:
         self.window_paid = _added(0.0 if len(begun) else self.window_paid, paid[since:])
         self.paid = _added(self.paid, paid)
         self.cells, self.decided = then[-1].tolist(), last
-        self._next = last if self._over else self._following()
+        self.next_due = last if self._over else self._following()
 
     # What was counted -----------------------------------------------------------------------
 
@@ -446,7 +447,7 @@ class Ledger:
         self.paid, self.window_paid = told["paid"], told["window_paid"]
         self.shielded = VerdictCount.from_dict(told["shielded"])
         self.unshielded = VerdictCount.from_dict(told["unshielded"])
-        self._next = self.decided if self._over and self.due else self._following()
+        self.next_due = self.decided if self._over and self.due else self._following()
 
     def _untold(self, told: Sequence[int], group: int) -> People:
         """The people whom the cells of a group do not account for; ``told`` may be cut short."""
