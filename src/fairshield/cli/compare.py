@@ -44,7 +44,10 @@ from fairshield.cli.output import (
 from fairshield.cli.reading import reading_options
 from fairshield.cli.stream import blamed_on
 from fairshield.inputs import InputModel
+from fairshield.periodic.compare import Mean, PeriodicComparison, Row, Share, make_policies
+from fairshield.periodic.compare import compare as compare_policies
 from fairshield.periodic.cumulative import compared_kinds
+from fairshield.periodic.runs import Streams
 from fairshield.records.reading import Reading
 from fairshield.reports.plots import plot_periods, require_matplotlib, sparkline, tenths
 from fairshield.spec import Property
@@ -112,9 +115,6 @@ def compare(
     Shows in how many runs each was fair at the end of every period and met the condition of its
     theorem, whom it overruled and at what cost, in all and by period, and its worst bias.
     """
-    from fairshield.periodic.compare import compare as compare_policies
-    from fairshield.periodic.compare import make_policies
-
     if plot is not None:
         _check_plot(plot)
     if log is not None and runs is not None:
@@ -142,9 +142,7 @@ def compare(
 def _streams(
     prop: Property, inputs: InputModel, period: int, periods: int, runs: int, seed: int,
     log: str | None, reading: Reading,
-) -> Any:  # fmt: skip
-    from fairshield.periodic.runs import Streams
-
+) -> Streams:  # fmt: skip
     if log is None:
         rng = np.random.default_rng(seed)
         return Streams.drawn(prop, inputs, period=period, periods=periods, runs=runs, rng=rng)
@@ -165,7 +163,7 @@ def _check_plot(plot: Path) -> None:
     check_target(plot)
 
 
-def print_comparison(found: Any, source: str) -> None:
+def print_comparison(found: PeriodicComparison, source: str) -> None:
     """A comparison for people."""
     click.echo(
         f"{found.prop} after every {found.length} decisions, "
@@ -190,7 +188,7 @@ def print_comparison(found: Any, source: str) -> None:
         click.echo(f"{name} was left out: {why}")
 
 
-def _print_exempt(found: Any) -> None:
+def _print_exempt(found: PeriodicComparison) -> None:
     """Ends at which nothing bound, if there are any."""
     if found.exempt:
         ends = found.runs * found.periods
@@ -201,7 +199,7 @@ def _print_exempt(found: Any) -> None:
         )
 
 
-def _print_periods(found: Any) -> None:
+def _print_periods(found: PeriodicComparison) -> None:
     """What a period costs, in at most ten parts of a run."""
     parts = tenths(found.periods)
     rows = [[row.name, *(f"{_cost(row, *part):.2f}" for part in parts)] for row in found.rows[1:]]
@@ -210,7 +208,7 @@ def _print_periods(found: Any) -> None:
         print_table(["", *(positions(*part) for part in parts)], rows)
 
 
-def _print_positions(found: Any) -> None:
+def _print_positions(found: PeriodicComparison) -> None:
     """Whom the interventions fall on, by place in the period."""
     parts = tenths(found.length)
     rows = []
@@ -223,11 +221,11 @@ def _print_positions(found: Any) -> None:
         print_table(["", "first to last", f"decisions {positions(*parts[-1])}"], rows)
 
 
-def _cost(row: Any, first: int, last: int) -> float:
+def _cost(row: Row, first: int, last: int) -> float:
     return float(np.mean([mean.value for mean in row.paid_by_period[first:last]]))
 
 
-def _row(row: Any, *, exempt: bool) -> list[str]:
+def _row(row: Row, *, exempt: bool) -> list[str]:
     return [
         row.name,
         "exempt" if exempt else _share(row.fair),
@@ -243,10 +241,10 @@ def _row(row: Any, *, exempt: bool) -> list[str]:
     ]
 
 
-def _share(share: Any) -> str:
+def _share(share: Share) -> str:
     return f"{share.value:.1%} ({100 * share.low:.1f}–{100 * share.high:.1f})"
 
 
-def _mean(mean: Any, digits: int) -> str:
+def _mean(mean: Mean, digits: int) -> str:
     error = "" if mean.error is None else f" ± {mean.error:.{digits}f}"
     return f"{mean.value:.{digits}f}{error}"

@@ -10,6 +10,7 @@ import click
 
 from fairshield.adapters.specfile import parse_counts
 from fairshield.analysis.explain import Explanation
+from fairshield.analysis.explain import explain as explain_decision
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Unseen
 from fairshield.cli.options import (
@@ -133,8 +134,6 @@ def _one(
     counts: dict[str, tuple[int, int]] | None,
     decided: int | None,
 ) -> Found:
-    from fairshield.analysis.explain import explain as explain_decision
-
     if proposed is None:
         raise InvalidValueError("say what was proposed: --proposed accept or --proposed reject")
     now = None if counts is None else parse_counts(counts, policy.groups, "counts")

@@ -13,6 +13,7 @@ import click
 
 from fairshield.adapters.specfile import parse_inputs, parse_property, parse_start
 from fairshield.analysis.pareto import Pareto, Trade
+from fairshield.analysis.pareto import pareto as trade_off
 from fairshield.base.errors import InvalidValueError
 from fairshield.cli.options import (
     examples,
@@ -127,8 +128,6 @@ def pareto(
     """
     if as_csv and as_json:
         raise InvalidValueError("--csv and --json are two ways to write the same: choose one")
-    from fairshield.analysis.pareto import pareto as trade_off
-
     chosen = given(words)
     own = words["arguments"]
     said = {key: chosen.pop(key) for key in (*_OF_PROPERTY, *own) if key in chosen}

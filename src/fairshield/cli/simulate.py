@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from fairshield.adapters.specfile import parse_inputs
 from fairshield.base.errors import InvalidValueError
+from fairshield.cli.compare import print_comparison
 from fairshield.cli.options import (
     examples,
     given,
@@ -20,10 +21,16 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import positions, print_json, print_table, progress_bar
 from fairshield.cli.reading import reading_options
+from fairshield.inputs import InputModel
 from fairshield.periodic import PeriodicPolicy, kind_of, load_policy
+from fairshield.periodic.compare import compare
+from fairshield.periodic.runs import Streams
 from fairshield.policy import Policy
 from fairshield.reports.plots import sparkline, tenths
 from fairshield.spec import Finding
+
+if TYPE_CHECKING:
+    from fairshield.analysis.simulate import Simulation
 
 _DECISIONS = 2_000_000
 """Decisions that are simulated by default where windows are long."""
@@ -106,7 +113,7 @@ def _affordable(decisions: int, most: int) -> int:
 
 
 def _simulate_periods(
-    policy: PeriodicPolicy, runs: int, periods: int | None, inputs: Any,
+    policy: PeriodicPolicy, runs: int, periods: int | None, inputs: InputModel | None,
     rng: np.random.Generator, as_json: bool, seed: int,
 ) -> None:  # fmt: skip
     if inputs is not None and inputs.groups != policy.groups:
@@ -114,10 +121,6 @@ def _simulate_periods(
             f"the inputs have groups {inputs.groups}, not {policy.groups}: name them as the "
             "policy does"
         )
-    from fairshield.cli.compare import print_comparison
-    from fairshield.periodic.compare import compare
-    from fairshield.periodic.runs import Streams
-
     streams = Streams.drawn(
         policy.prop, policy.inputs if inputs is None else inputs, period=policy.length,
         periods=periods or policy.last or 10, runs=runs, rng=rng,
@@ -130,7 +133,7 @@ def _simulate_periods(
         print_comparison(found, f"seed {seed}")
 
 
-def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
+def report(policy: Policy, found: Simulation, *, own_inputs: bool) -> dict[str, Any]:
     """The figures of a simulation, as JSON-able data."""
     people = found.overruled_at
     return {
@@ -154,7 +157,7 @@ def report(policy: Policy, found: Any, *, own_inputs: bool) -> dict[str, Any]:
     }
 
 
-def _print_report(policy: Policy, found: Any, facts: dict[str, Any]) -> None:
+def _print_report(policy: Policy, found: Simulation, facts: dict[str, Any]) -> None:
     n, expected = facts["windows"], facts["expected_cost"]
     click.echo(f"{facts['guarantee']}, {n:,} windows, seed {facts['seed']}\n")
     print_table(

@@ -26,6 +26,7 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import INCONCLUSIVE, print_json, printable, progress_bar
 from fairshield.periodic import Guarantee, PeriodicPolicy, Run, kind_of, load_policy
+from fairshield.periodic.verify import verify as verify_policy
 from fairshield.spec import Property
 
 _WINDOW_WORDS = {"horizon", "period", "start", "checkpoints"}
@@ -133,8 +134,6 @@ def _verified(
     periods: int | None,
     progress: Callable[[float], None],
 ) -> Verification:
-    from fairshield.periodic.verify import verify as verify_policy
-
     try:
         return verify_policy(policy, prop=prop, periods=periods, progress=progress)
     except ArtifactError as error:

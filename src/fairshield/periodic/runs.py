@@ -19,6 +19,7 @@ from fairshield.inputs.recorded import request_of
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.records import Record
+from fairshield.runtime.requests import Requests
 from fairshield.spec import Property
 from fairshield.spec.outcomes import OutcomeTally
 from fairshield.synthesis import processors
@@ -278,7 +279,6 @@ def _decide(
 ) -> tuple[Flags, Ints]:
     """Decisions of some runs in one period, and the counters gained, from the same counters."""
     from fairshield.runtime.compiled import decide_batches
-    from fairshield.runtime.requests import Requests
 
     policy, costs = window.policy, streams.costs[runs, columns]
     levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)

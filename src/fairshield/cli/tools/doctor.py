@@ -15,8 +15,13 @@ from time import perf_counter
 from typing import Any
 
 from fairshield._version import __version__
+from fairshield.analysis.verify import verify
 from fairshield.base.extras import can_compile
 from fairshield.cli.tools.packages import NAME, Extra, Load, Package, examine, requirements
+from fairshield.inputs import InputModel
+from fairshield.runtime.shield import Shield
+from fairshield.spec import DemographicParity
+from fairshield.synthesis import processors, synthesize
 
 FOR_DEVELOPERS = frozenset({"dev", "docs"})
 """Extras for developers of the library, which are not reported to others."""
@@ -127,7 +132,7 @@ def checkup(
             for name, texts in extras.items()
             if name not in FOR_DEVELOPERS
         ),
-        processors=_processors(),
+        processors=processors(),
         cuda=_cuda(),
         cache=cache,
         data=_data(load),
@@ -136,12 +141,6 @@ def checkup(
 
 
 # Devices, caches and data -------------------------------------------------------------------
-
-
-def _processors() -> int:
-    from fairshield.synthesis import processors
-
-    return processors()
 
 
 def _cuda() -> str:
@@ -221,12 +220,6 @@ def self_check(compiles: Callable[[], None] | None = None) -> SelfCheck:
 
 def _use() -> str:
     """What went wrong, in words; empty if nothing did."""
-    from fairshield.analysis.verify import verify
-    from fairshield.inputs import InputModel
-    from fairshield.runtime.shield import Shield
-    from fairshield.spec import DemographicParity
-    from fairshield.synthesis import synthesize
-
     prop, inputs = DemographicParity("0.2"), InputModel.agnostic({"a": 0.5, "b": 0.5})
     compiled = can_compile()
     policy = synthesize(prop, inputs, horizon=10, backend="auto" if compiled else "reference")
