@@ -20,6 +20,7 @@ import fairshield as fs
 from benchmarks.measure import HERE, TEN_LEVELS, UNIFORM, Figure
 from fairshield.policy import Specification
 from fairshield.synthesis.cuda import solver as cuda
+from fairshield.synthesis.cuda.device import missing, require_device
 from fairshield.synthesis.problem import Problem, make_problem
 
 RECORDED = HERE / "cuda.json"
@@ -39,7 +40,7 @@ SERIES = (20, 50, 100, 200, 300, 500, 700, 1000, 1500)
 
 def on_a_device() -> Iterator[Figure]:
     """Figures measured here if there is a device, else those recorded."""
-    if cuda.missing() is None:
+    if missing() is None:
         yield from measured()
     elif RECORDED.exists():
         for figure in json.loads(RECORDED.read_text())["figures"]:
@@ -116,7 +117,7 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 def main() -> None:
     """Measure on the device, and write the figures to the file named, or to ``cuda.json``."""
-    cuda.require_device()
+    require_device()
     import cupy
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()

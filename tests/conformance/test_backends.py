@@ -36,6 +36,7 @@ from strategies import (
 )
 
 import fairshield as fs
+from fairshield.synthesis.cuda import device
 from fairshield.synthesis.cuda import solver as cuda
 from fairshield.synthesis.problem import Problem
 
@@ -45,7 +46,7 @@ except ImportError:  # without numba the CUDA backend is compared with the refer
     solver = None  # type: ignore[assignment]
 
 compiled = pytest.mark.skipif(solver is None, reason="needs numba")
-on_a_device = pytest.mark.skipif(cuda.missing() is not None, reason=str(cuda.missing()))
+on_a_device = pytest.mark.skipif(device.missing() is not None, reason=str(device.missing()))
 
 Solve = Callable[[Spec], fs.Policy]
 
@@ -286,8 +287,8 @@ class TestCuda(BackendConformance):
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of few layers, and no room for the irregular rows of all of them."""
     monkeypatch.setattr(cuda, "_STATES_AT_ONCE", 40)
-    monkeypatch.setattr(cuda, "_CODES_AT_ONCE", 1)
-    monkeypatch.setattr(cuda, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(cuda, "CODES_AT_ONCE", 1)
+    monkeypatch.setattr(cuda, "ROWS_AT_ONCE", 1)
     monkeypatch.setattr(cuda, "_PIECE", 64)
 
 

@@ -8,6 +8,7 @@ import pytest
 import fairshield as fs
 from fairshield.base.errors import MissingExtraError
 from fairshield.policy.layout import layer_rows, layout_of
+from fairshield.synthesis.cuda import device
 from fairshield.synthesis.cuda import solver as cuda
 
 DP = fs.DemographicParity("0.1")
@@ -15,7 +16,7 @@ DP = fs.DemographicParity("0.1")
 
 @pytest.fixture
 def no_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "missing", lambda: "CUDA finds no device")
+    monkeypatch.setattr(device, "missing", lambda: "CUDA finds no device")
 
 
 @pytest.mark.usefixtures("no_device")
@@ -31,7 +32,7 @@ def test_without_a_device_the_error_says_what_was_found_and_what_to_install(
 def test_without_a_device_auto_is_the_processor(
     even: fs.InputModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda, "_WORTH_A_DEVICE", 0)
+    monkeypatch.setattr(device, "_WORTH_A_DEVICE", 0)
     policy = fs.synthesize(DP, even, horizon=6)
     assert policy.expected_cost == fs.synthesize(DP, even, horizon=6, backend="cpu").expected_cost
 
@@ -40,29 +41,29 @@ def test_nobody_looks_for_a_device_for_a_small_problem(monkeypatch: pytest.Monke
     def looked() -> str | None:
         raise AssertionError
 
-    monkeypatch.setattr(cuda, "missing", looked)
-    assert not cuda.pays(layout_of(100, False), 1, record=100)
+    monkeypatch.setattr(device, "missing", looked)
+    assert not device.pays(layout_of(100, False), 1, record=100)
 
 
 def test_auto_takes_a_device_only_if_the_problem_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     layout = layout_of(500, False)
-    need = cuda.device_bytes(layout, 1, record=500)
-    monkeypatch.setattr(cuda, "missing", lambda: None)
+    need = device.device_bytes(layout, 1, record=500)
+    monkeypatch.setattr(device, "missing", lambda: None)
     for free, taken in ((need, True), (need - 1, False)):
-        monkeypatch.setattr(cuda, "_free_bytes", lambda free=free: free)
-        assert cuda.pays(layout, 1, record=500) is taken
+        monkeypatch.setattr(device, "_free_bytes", lambda free=free: free)
+        assert device.pays(layout, 1, record=500) is taken
 
 
 def test_a_problem_too_large_for_the_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "_free_bytes", lambda: 10**9)
+    monkeypatch.setattr(device, "_free_bytes", lambda: 10**9)
     with pytest.raises(fs.MemoryLimitError, match=r"horizon 1000 needs about .* GB on the CUDA"):
-        cuda.check_device_memory(layout_of(1000, False), 1, record=1000)
+        device.check_device_memory(layout_of(1000, False), 1, record=1000)
 
 
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("horizon", [1, 2, 7, 12])
 def test_rows_on_the_device_do_not_overlap(horizon: int, labelled: bool) -> None:
-    starts = cuda._starts(layout_of(horizon, labelled))
+    starts = device.pair_starts(layout_of(horizon, labelled))
     for t in range(horizon + 1):
         rows = layer_rows(t, labelled)
         seen = rows.n_a + rows.n_b

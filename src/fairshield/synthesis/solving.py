@@ -6,6 +6,7 @@ from fairshield.base.errors import MemoryLimitError
 from fairshield.policy.layout import Layout
 from fairshield.policy.rows import RowTable
 from fairshield.synthesis import reference
+from fairshield.synthesis.cuda import device
 from fairshield.synthesis.memory import check_salvage_memory
 from fairshield.synthesis.options import Backend, Options, Progress
 from fairshield.synthesis.problem import Problem
@@ -53,10 +54,8 @@ def chosen_backend(
     backend: Backend, layout: Layout, n_levels: int, *, record: int | None
 ) -> Backend:
     """``backend``; for ``"auto"``, ``"cuda"`` if a device pays, else ``"cpu"``."""
-    from fairshield.synthesis.cuda import solver as cuda
-
     if backend == "auto":
-        return "cuda" if cuda.pays(layout, n_levels, record=record) else "cpu"
+        return "cuda" if device.pays(layout, n_levels, record=record) else "cpu"
     if backend == "cuda":
-        cuda.require_device()
+        device.require_device()
     return backend

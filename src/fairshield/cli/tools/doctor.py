@@ -22,6 +22,7 @@ from fairshield.inputs import InputModel
 from fairshield.runtime.shield import Shield
 from fairshield.spec import DemographicParity
 from fairshield.synthesis import processors, synthesize
+from fairshield.synthesis.cuda.device import missing
 
 FOR_DEVELOPERS = frozenset({"dev", "docs"})
 """Extras for developers of the library, which are not reported to others."""
@@ -145,10 +146,8 @@ def checkup(
 
 def _cuda() -> str:
     """The CUDA device, or why there is none."""
-    from fairshield.synthesis.cuda import solver as cuda
-
     try:
-        reason = cuda.missing()
+        reason = missing()
         if reason is not None:
             return f"none: {reason}"
         cupy = importlib.import_module("cupy")

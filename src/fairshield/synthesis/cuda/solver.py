@@ -4,8 +4,8 @@ The kernels (``kernels.cu``) are compiled on first use, for the family, the cost
 decisions are wanted.  Layers go through in batches; while the device works on one, the cuts of the
 one before travel to the host.
 
-Importing this module loads neither CuPy nor CUDA; :func:`missing` does.  The file is long because
-rows, tiles and transfers share the arrays on the device, without which it cannot be tested.
+Importing this module loads neither CuPy nor CUDA.  The file is long because rows, tiles and
+transfers share the arrays on the device, without which it cannot be tested.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.counts import GroupCount
-from fairshield.base.errors import MemoryLimitError, MissingExtraError
+from fairshield.base.errors import MemoryLimitError
 from fairshield.policy.layout import Layout, Rows, layer_rows, layout_of
 from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.spec import Property
+from fairshield.synthesis.cuda.device import CODES_AT_ONCE, ROWS_AT_ONCE, pair_starts
 from fairshield.synthesis.levels import FEW, cost_levels
-from fairshield.synthesis.memory import human, policy_bytes
 from fairshield.synthesis.problem import Problem, Solution, without_floor
 
 Progress = Callable[[float], None]
@@ -43,85 +43,11 @@ one warp: smaller ones where there would be too few."""
 _EMPTY = 0xFFFF
 _STATES_AT_ONCE = 1 << 35
 """Between two reports of progress."""
-_CODES_AT_ONCE, _ROWS_AT_ONCE = 1 << 31, 1 << 24
-"""Bytes for the codes of some batches, and their rows, should each turn out irregular."""
 _BATCH = 1 << 22
 """Rows after which the cuts of a batch begin to travel."""
 _PIECE = 1 << 24
 _COPIERS = 12
 """Threads that fetch pieces of so many bytes."""
-_WORTH_A_DEVICE = 50_000_000
-"""States below which the processor is done before the device has begun."""
-
-
-# Whether and when -----------------------------------------------------------------------------
-
-
-@cache
-def missing() -> str | None:
-    """Why nothing can be computed on a device; ``None`` if it can."""
-    try:
-        cupy = import_module("cupy")
-    except ImportError as error:
-        return f"cupy cannot be imported ({error})"
-    try:
-        found = cupy.cuda.runtime.getDeviceCount()
-        if found and cupy.cuda.Device().attributes["CooperativeLaunch"]:
-            return None
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        return f"CUDA finds no device ({error})"
-    return "the CUDA device cannot launch cooperatively" if found else "CUDA finds no device"
-
-
-def require_device() -> None:
-    """Raise :class:`MissingExtraError` if nothing can be computed on a device."""
-    reason = missing()
-    if reason is not None:
-        raise MissingExtraError(
-            f"backend 'cuda' needs CuPy and a CUDA device, and {reason}: pip install "
-            "'fairshield[cuda]' on a machine with one, or use backend 'cpu'"
-        )
-
-
-def pays(layout: Layout, n_levels: int, *, record: int | None) -> bool:
-    """Whether there is a device on which the problem fits and is solved faster."""
-    if layout.n_states < _WORTH_A_DEVICE or missing() is not None:
-        return False
-    return device_bytes(layout, n_levels, record=record) <= _free_bytes()
-
-
-def device_bytes(layout: Layout, n_levels: int, *, record: int | None) -> int:
-    """Peak memory on the device: two layers, the policy, and its codes before they are sorted.
-
-    With one cost level few rows are irregular; they are taken to have a fortieth of all states,
-    which is more than any problem had so far.
-    """
-    rows = layout.rows_of(layout.horizon)
-    total = 2 * 8 * int(_starts(layout)[-1]) + 16 * rows
-    if record is not None:
-        kept = Layout(record, layout.labelled)
-        code = np.dtype(code_type(n_levels)).itemsize
-        codes = 2 * code * kept.n_states // (80 if n_levels == 1 else 1)
-        room = max(2 * code * kept.states_of(record), min(2 * code * kept.n_states, _CODES_AT_ONCE))
-        total += policy_bytes(kept, n_levels) + room + 2 * codes
-        total += 16 * min(kept.n_rows, _ROWS_AT_ONCE)
-    return total
-
-
-def check_device_memory(layout: Layout, n_levels: int, *, record: int | None) -> None:
-    """Raise :class:`MemoryLimitError` if a problem does not fit on the device."""
-    need, have = device_bytes(layout, n_levels, record=record), _free_bytes()
-    if need > have:
-        raise MemoryLimitError(
-            f"horizon {layout.horizon} needs about {human(need)} on the CUDA device, and "
-            f"{human(have)} are free: use backend 'cpu', shorten the horizon, or use fewer cost "
-            "levels"
-        )
-
-
-def _free_bytes() -> int:
-    cupy = import_module("cupy")
-    return int(cupy.cuda.Device().mem_info[0]) + int(cupy.get_default_memory_pool().free_bytes())
 
 
 # Solving --------------------------------------------------------------------------------------
@@ -218,8 +144,8 @@ class _Dense:
         self.cupy, self.layout, self.code_type = cupy, layout, code_type
         states, rows = layout.states_of(layout.horizon), layout.rows_of(layout.horizon)
         total = 2 * layout.n_states
-        most_codes = max(2 * states, min(total, _CODES_AT_ONCE // code_type.itemsize))
-        most_rows = max(rows, min(total_rows, _ROWS_AT_ONCE))
+        most_codes = max(2 * states, min(total, CODES_AT_ONCE // code_type.itemsize))
+        most_rows = max(rows, min(total_rows, ROWS_AT_ONCE))
         self.rows, self.at = (cupy.empty(most_rows, np.int64) for _ in range(2))
         self.codes = cupy.empty(most_codes, code_type)
         self.used = cupy.zeros(2, np.uint64)
@@ -289,7 +215,7 @@ class _Rows:
         # The largest value marks a dense row, and hi reaches horizon + 1.
         self.cut_type = np.dtype(np.uint8 if recorded < 254 else np.uint16)
         self.code_type = np.dtype(code_type(problem.n_levels))
-        starts = _starts(layout)
+        starts = pair_starts(layout)
         self.starts = cupy.asarray(starts[:-1])
         self.values = [cupy.empty(int(starts[-1]), np.float64) for _ in range(2)]
         rows = layout.rows_of(layout.horizon)
@@ -565,25 +491,6 @@ class _Downloads:
 
 
 # Tables ---------------------------------------------------------------------------------------
-
-
-@lru_cache(4)
-def _starts(layout: Layout) -> Ints:
-    """Where each pair begins, and the end: by ``n_a``, or by ``n_a + n_b`` and ``n_a``.
-
-    Rows are padded to 32 bytes.  A plain layer has one pair for each ``n_a``, and room for that of
-    the last layer.
-    """
-    horizon = layout.horizon
-    if layout.labelled:
-        seen = np.repeat(np.arange(horizon + 1), np.arange(1, horizon + 2))
-        n_a = np.arange(len(seen)) - seen * (seen + 1) // 2
-        n_b = seen - n_a
-    else:
-        n_a = np.arange(horizon + 1)
-        n_b = horizon - n_a
-    sizes = (np.minimum(n_a, n_b) + 1) * (np.maximum(n_a, n_b) + 4 & ~3)
-    return np.concatenate(([0], np.cumsum(sizes)))
 
 
 @lru_cache(4)

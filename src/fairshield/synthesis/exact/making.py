@@ -13,6 +13,7 @@ from fairshield.base.errors import InfeasibleError, InvalidValueError, argument,
 from fairshield.policy import Policy, Specification
 from fairshield.policy.layout import layout_of
 from fairshield.policy.row_decisions import RowDecisions
+from fairshield.synthesis.cuda.device import check_device_memory
 from fairshield.synthesis.memory import check_memory, check_policy_memory
 from fairshield.synthesis.options import Backend, Options, Progress
 from fairshield.synthesis.problem import make_problem
@@ -76,9 +77,7 @@ def check_fits(spec: Specification, backend: Backend) -> None:
     """Raise :class:`MemoryLimitError` if the tables would not fit where they are made or kept."""
     layout, n_levels = layout_of(spec.planned, spec.labelled), spec.n_levels
     if backend == "cuda":
-        from fairshield.synthesis.cuda import solver as cuda
-
-        cuda.check_device_memory(layout, n_levels, record=spec.horizon)
+        check_device_memory(layout, n_levels, record=spec.horizon)
         check_policy_memory(layout_of(spec.horizon, spec.labelled), n_levels)
     else:
         check_memory(layout, n_levels, record=spec.horizon, spread=spec.spread != 1.0)
