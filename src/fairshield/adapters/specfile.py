@@ -17,7 +17,6 @@ knows which keys there are and what they become.  A complete file::
 
 from __future__ import annotations
 
-import inspect
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +27,7 @@ from typing import Any
 from fairshield.base.counts import Counts, Group, unknown_group
 from fairshield.base.errors import InvalidValueError, argument, called
 from fairshield.inputs import InputModel
-from fairshield.periodic import PeriodicPolicy
+from fairshield.periodic import PeriodicPolicy, kind_of
 from fairshield.periodic.cumulative import compared_kinds
 from fairshield.policy import Policy
 from fairshield.records import Record, ScoreRule, declared
@@ -118,13 +117,27 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in data.items() if key not in dropped} | dict(changes)
 
 
+def policy_of(
+    data: Mapping[str, Any], progress: Callable[[float], None], **options: Any
+) -> PeriodicPolicy:
+    """Make the policy that these words describe; the first plan of a periodic one is made, too.
+
+    ``options`` are those of :func:`fairshield.synthesize`, for one window.
+    """
+    if "periodic" not in data:
+        return kind_of(parse_spec(data).synthesize(progress=progress, **options))
+    policy = parse_periodic(data)
+    policy.outlook(progress)
+    return policy
+
+
 # From words to values -----------------------------------------------------------------------
 
 
 def parse_spec(data: Mapping[str, Any]) -> Spec:
     """The specification that these words describe."""
     prop = parse_property(data)
-    which = f"goes with {called('periodic')}: say which, of {', '.join(_kinds())}"
+    which = f"goes with {called('periodic')}: say which, of {', '.join(PeriodicPolicy.kinds())}"
     _refuse(data, periodic_keys(), which)
     if "horizon" not in data:
         raise InvalidValueError(
@@ -146,14 +159,14 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
 
 def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
     """The periodic policy that these words describe."""
-    kind = data.get("periodic")
-    if not isinstance(kind, str) or kind not in _kinds():
-        raise InvalidValueError(f"periodic must be one of {', '.join(_kinds())}, got {kind!r}")
-    period, cls, keys = parse_period(data), _kinds()[kind], periodic_keys()
-    takes = [name for name in inspect.signature(cls).parameters if name in keys]
+    kind, kinds = data.get("periodic"), PeriodicPolicy.kinds()
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InvalidValueError(f"periodic must be one of {', '.join(kinds)}, got {kind!r}")
+    period, cls = parse_period(data), compared_kinds()[kind].kind
+    takes = ("period", *cls.option_names())
     _refuse(
         data,
-        (key for key in keys if key not in ("periodic", *takes)),
+        (key for key in periodic_keys() if key not in ("periodic", *takes)),
         f"does not go with {argument('periodic', kind)}, which takes "
         f"{' and '.join(map(called, takes))}: leave it out",
     )
@@ -315,22 +328,18 @@ def _from_scores(
     """From records whose scores propose; ``cost`` says how to price them, if not as written."""
     rule = ScoreRule(threshold=threshold, cost="confidence" if cost is None else cost)
     if cost is not None:
-        records = [_without(record, "cost") for record in records]
+        records = [_unpriced(record) for record in records]
     if rule.cost == "constant":
         options = options | {"bins": None}
     asked = [record.proposing(rule) for record in records]
     return InputModel.from_records(asked, **{"bins": 10} | options)
 
 
-def _without(record: Record, key: str) -> Record:
-    return record._replace(fields={k: v for k, v in record.fields.items() if k != key})
+def _unpriced(record: Record) -> Record:
+    return record._replace(fields={k: v for k, v in record.fields.items() if k != "cost"})
 
 
 # Checks -------------------------------------------------------------------------------------
-
-
-def _kinds() -> dict[str, Callable[..., PeriodicPolicy]]:
-    return PeriodicPolicy.kinds()
 
 
 def _property_keys() -> tuple[str, ...]:

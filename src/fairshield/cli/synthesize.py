@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import click
 
-from fairshield.adapters.specfile import override, parse_periodic, parse_spec, read_spec
+from fairshield.adapters.specfile import override, policy_of, read_spec
 from fairshield.cli.options import (
     checkpoint_option,
     examples,
@@ -21,7 +21,7 @@ from fairshield.cli.options import (
 )
 from fairshield.cli.output import check_target, human_size, print_json, progress_bar
 from fairshield.cli.reading import reading_options
-from fairshield.periodic import PeriodicPolicy, kind_of
+from fairshield.periodic import PeriodicPolicy
 from fairshield.policy.artifact import digest_of
 from fairshield.synthesis import Backend
 
@@ -96,7 +96,8 @@ def synthesize(
     name = "policy" if spec in (None, "-") else Path(str(spec)).stem
     target = output or Path(f"{name}.shield")
     check_target(target)
-    policy = _periodic(said) if "periodic" in said else _window(said, threads, backend)
+    with progress_bar("synthesising") as progress:
+        policy = policy_of(said, progress, threads=threads, backend=backend)
     policy.save(target)
     if not policy.attainable:
         assert policy.condition is not None
@@ -113,19 +114,6 @@ def synthesize(
         click.echo("  ".join([facts["path"], facts["guarantee"], policy.cost_line(), size, digest]))
         if facts["method"] == "long":
             click.echo(f"Method: long, because {facts['reason']}.", err=True)
-
-
-def _window(said: dict[str, Any], threads: int | None, backend: Backend) -> PeriodicPolicy:
-    parsed = parse_spec(said)
-    with progress_bar("synthesising") as progress:
-        return kind_of(parsed.synthesize(threads=threads, backend=backend, progress=progress))
-
-
-def _periodic(said: dict[str, Any]) -> PeriodicPolicy:
-    with progress_bar("synthesising") as progress:
-        policy = parse_periodic(said)
-        policy.outlook(progress)
-    return policy
 
 
 def summary(policy: PeriodicPolicy, path: Path) -> dict[str, Any]:

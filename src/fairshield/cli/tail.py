@@ -11,7 +11,7 @@ import click
 from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples
 from fairshield.cli.output import print_json, printable
-from fairshield.runtime.step import Decision, Why
+from fairshield.runtime.step import Why, reason_of
 
 if TYPE_CHECKING:
     from fairshield.client import Client
@@ -114,15 +114,15 @@ def _what(line: dict[str, Any]) -> str:
 
 def _decision(line: dict[str, Any]) -> str:
     guaranteed = line.get("guaranteed", True)
-    made = Decision(
-        line["position"], line["group"], line["proposed"], line["cost"], line["accepted"],
-        Why(line["why"]), (0, 0, 0, 0), guaranteed, line["window"],
+    reason = reason_of(
+        Why(line["why"]), line["group"], proposed=line["proposed"], accepted=line["accepted"],
+        cost=line["cost"], guaranteed=guaranteed,
     )  # fmt: skip
-    verdict = f"{_verb(made.accepted)}  {made.reason}"
-    if made.overruled:
-        verdict = click.style(f"{verdict} (cost {made.cost:g})", fg="yellow", bold=True)
+    verdict = f"{_verb(line['accepted'])}  {reason}"
+    if line["accepted"] is not line["proposed"]:
+        verdict = click.style(f"{verdict} (cost {line['cost']:g})", fg="yellow", bold=True)
     fate = "" if guaranteed else _red("  not guaranteed")
-    return f"{_number(line)}  {printable(made.group)}  {verdict}{fate}"
+    return f"{_number(line)}  {printable(line['group'])}  {verdict}{fate}"
 
 
 def _number(line: dict[str, Any]) -> str:

@@ -17,12 +17,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TextIO
 
 import msgspec
 import numpy as np
 
-from fairshield.adapters.specfile import parse_periodic, parse_spec
+from fairshield.adapters.specfile import policy_of
 from fairshield.analysis.verify import Verification
 from fairshield.base.errors import ArtifactError, FairshieldError, VacuousWarning
 from fairshield.periodic import PeriodicPolicy, kind_of, load_policy
@@ -45,21 +45,13 @@ def main() -> None:
     progress = _telling(out)
     try:
         if text:
-            policy = _synthesised(json.loads(text), progress)
+            policy = policy_of(json.loads(text), progress)
             _tell(out, JobStatus(digest=policy.save(path), words=str(policy)))
         found = verified(load_policy(path), progress)
     except FairshieldError as error:
         _tell(out, JobStatus(error=str(error).replace(path, "the policy file")))
     else:
         _tell(out, JobStatus(verification=found))
-
-
-def _synthesised(spec: dict[str, Any], progress: Progress) -> Policy | PeriodicPolicy:
-    if "periodic" not in spec:
-        return parse_spec(spec).synthesize(progress=progress)
-    periodic = parse_periodic(spec)
-    periodic.outlook(progress)
-    return periodic
 
 
 def _telling(out: TextIO) -> Progress:
