@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fairshield as fs
 from fairshield.records import as_cost, as_flag, read_records
-from fairshield.records.lines import open_text
+from fairshield.records.lines import open_lines
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_file_reads_the_same_with_and_without_a_byte_order_mark(
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(mark + end.join([b"group,proposed", "ä,1".encode(), b""]))
-    with open_text(path) as lines:
+    with open_lines(path) as lines:
         (record,) = read_records(lines, "csv")
     assert record.fields == {"group": "ä", "proposed": "1"}
 
@@ -118,7 +118,7 @@ def test_a_file_reads_the_same_with_and_without_a_byte_order_mark(
 def test_bytes_that_are_not_utf_8_name_their_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"group": "a"}\n{"group": "\xe4"}\n')
-    with open_text(path) as lines:
+    with open_lines(path) as lines:
         records = read_records(lines, "jsonl")
         assert next(records).group() == "a"
         with pytest.raises(fs.InvalidValueError, match="line 2: not UTF-8 text"):

@@ -121,7 +121,7 @@ def serve(
     """
     with needed_by("serve", extra="service"):
         from fairshield.service.server import logs, server
-        from fairshield.service.server.demo import check_own, feeder
+        from fairshield.service.server.demo import check_own, feed
         from fairshield.service.store import open_database
         from fairshield.service.web.context import Limits
 
@@ -144,7 +144,7 @@ def serve(
         database = open_database(db or "shield.db", serving=True)
         server.serve(
             database, host=host, port=port, limits=limits, demo=demo, tracing=tracing,
-            started=feeder() if demo else None,
+            started=feed if demo else None,
             announce=partial(_announce, database.address),
         )  # fmt: skip
 

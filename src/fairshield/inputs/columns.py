@@ -54,11 +54,11 @@ def flags(values: ArrayLike, name: str, length: int) -> NDArray[np.bool_]:
     return read
 
 
-def outcomes_of(values: ArrayLike, length: int, name: str = "outcomes") -> NDArray[np.bool_]:
+def outcomes_of(values: ArrayLike, length: int) -> NDArray[np.bool_]:
     """``length`` outcomes, all of them known."""
-    given = column(values, name)
-    check_known(given, name)
-    return flags(given, name, length)
+    given = column(values, "outcomes")
+    check_known(given, "outcomes")
+    return flags(given, "outcomes", length)
 
 
 def check_known(outcomes: NDArray[Any], name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,8 +13,6 @@ from fairshield.policy import Specification
 from fairshield.policy.layout import layout_of
 from fairshield.spec import BoundedRates, DifferenceOfRates
 from fairshield.synthesis import MOST_STATES, least_cost
-
-Progress = Callable[[float], None]
 
 
 def centred(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fraction, Fraction]:
@@ -32,13 +29,7 @@ def centred(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fract
     return lower, lower + prop.bound
 
 
-def cheapest(
-    prop: DifferenceOfRates,
-    inputs: Inputs,
-    period: int,
-    *,
-    progress: Progress | None = None,
-) -> tuple[Fraction, Fraction]:
+def cheapest(prop: DifferenceOfRates, inputs: Inputs, period: int) -> tuple[Fraction, Fraction]:
     """Bounds exactly as far apart as the property allows, of least expected cost.
 
     As the lower bound moves, the allowed numbers of acceptances change only where it, or the upper
@@ -51,14 +42,11 @@ def cheapest(
             "leave them out to have them centred around the expected rate"
         )
     best = (math.inf, Fraction(0), Fraction(0))
-    found = candidates(prop.bound, period)
-    for i, lower in enumerate(found):
+    for lower in candidates(prop.bound, period):
         bounded = BoundedRates(lower, lower + prop.bound, outcome=prop.relevant_outcome)
         cost = least_cost(Specification.of(bounded, inputs, horizon=period))
         key = (float(np.round(cost, 9)), abs(lower + prop.bound / 2 - Fraction(1, 2)), lower)
         best = min(best, key)
-        if progress is not None:
-            progress((i + 1) / len(found))
     return best[2], best[2] + prop.bound
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, final
 
@@ -74,9 +74,6 @@ class Policy:
     stored_as = Renamed("decisions.stored_as")
     check_window = Renamed("check")
     start_counts = Renamed("start.values", lambda it: lambda: tuple(it.start.values()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # What it was made from ------------------------------------------------------------------
 

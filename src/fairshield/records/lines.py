@@ -21,13 +21,6 @@ _WIDE = {
 
 
 @contextlib.contextmanager
-def open_text(path: str | Path, encoding: str | None = None) -> Iterator[Iterator[str]]:
-    """Open a file and yield its lines as :func:`decoded` text."""
-    with Path(path).open("rb") as lines:
-        yield decoded(lines, encoding)
-
-
-@contextlib.contextmanager
 def open_lines(
     path: str | Path, trace: Trace | None = None, encoding: str | None = None
 ) -> Iterator[Iterator[str]]:

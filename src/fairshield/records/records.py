@@ -98,11 +98,8 @@ class Record(NamedTuple):
             proposed, cost = rule.one(score)
         except InvalidValueError as error:
             raise InvalidValueError(f"line {self.line}: {error}") from None
-        found = {"proposed": proposed, "cost": cost}
-        return self._replace(fields=self.fields | found | self._own("cost"))
-
-    def _own(self, key: str) -> dict[str, Any]:
-        return {key: self.fields[key]} if key in self.fields else {}
+        found = {"proposed": proposed, "cost": self.fields.get("cost", cost)}
+        return self._replace(fields=self.fields | found)
 
     def declared(self, groups: Iterable[Group], *, empty: Group | None = None) -> Record:
         """The same record, its group spelt as the one of ``groups`` that reads the same."""

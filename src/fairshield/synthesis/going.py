@@ -12,14 +12,12 @@ from fairshield.synthesis.problem import make_problem
 from fairshield.synthesis.solving import solve
 
 
-def least_cost(spec: Specification, *, threads: int | None = None) -> float:
+def least_cost(spec: Specification) -> float:
     """The expected cost of the cheapest policy, which is not made; infinite if there is none."""
-    return solve(make_problem(spec), Options(threads=threads))[0]
+    return solve(make_problem(spec), Options())[0]
 
 
-def cost_to_go(
-    policy: Policy, counts: Counts, decided: int, *, threads: int | None = None
-) -> float:
+def cost_to_go(policy: Policy, counts: Counts, decided: int) -> float:
     """Least expected cost of the decisions left, from these counters; infinite if not feasible.
 
     Solved afresh, as the policy itself stores decisions and not costs; of a long window before an
@@ -35,4 +33,4 @@ def cost_to_go(
         return estimated
     if decided == policy.spec.planned:
         return 0.0
-    return least_cost(policy.decisions.rest(policy.spec, counts, decided), threads=threads)
+    return least_cost(policy.decisions.rest(policy.spec, counts, decided))

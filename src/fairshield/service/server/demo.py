@@ -141,25 +141,19 @@ def _is_own(connection: Connection, number: int) -> bool:
     return all(e.group in scenario.groups for e in entries[1:] if isinstance(e, Decided))
 
 
-def feeder(
-    seed: int = 0, pace: float = 1.0
-) -> Callable[[RunningService], Callable[[], Awaitable[None]]]:
-    """What feeds a service once it has started; ``pace`` multiplies that of the scenarios."""
+def feed(service: RunningService) -> Callable[[], Awaitable[None]]:
+    """Begin to feed a service that has started; returns what ends it."""
+    feeding = asyncio.create_task(_feed_all(service))
 
-    def begin(service: RunningService) -> Callable[[], Awaitable[None]]:
-        feeding = asyncio.create_task(_feed_all(service, seed, pace))
+    async def end() -> None:
+        feeding.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await feeding
 
-        async def end() -> None:
-            feeding.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await feeding
-
-        return end
-
-    return begin
+    return end
 
 
-async def _feed_all(service: RunningService, seed: int, pace: float) -> None:
+async def _feed_all(service: RunningService) -> None:
     async with asyncio.TaskGroup() as group:
         for i, scenario in enumerate(SCENARIOS):
             try:
@@ -167,7 +161,7 @@ async def _feed_all(service: RunningService, seed: int, pace: float) -> None:
             except Refusal as why:  # a foreign stream has this name, or the service is stopping
                 logger.warning("the demonstration goes on without %s: %s", scenario.name, why)
                 continue
-            group.create_task(_Feeder(service, scenario, pace).run(seed + i))
+            group.create_task(_Feeder(service, scenario).run(i))
 
 
 async def _prepare(service: RunningService, scenario: DemoStream) -> None:
@@ -193,9 +187,9 @@ def _made(scenario: DemoStream) -> bytes:
 class _Feeder:
     """Sends the people of one scenario."""
 
-    def __init__(self, service: RunningService, scenario: DemoStream, pace: float) -> None:
+    def __init__(self, service: RunningService, scenario: DemoStream) -> None:
         self._service, self._scenario = service, scenario
-        self._pause = 1.0 / (scenario.pace * pace)
+        self._pause = 1.0 / scenario.pace
 
     async def run(self, seed: int) -> None:
         """Send the earlier decisions at once, then one person after the other at the given pace."""
