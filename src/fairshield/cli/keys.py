@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.words import written
 from fairshield.cli.extras import needed_by
 from fairshield.cli.options import examples, json_option
 from fairshield.cli.output import print_json, print_table, printable
@@ -72,7 +73,7 @@ def create(db: str, name: str, scopes: tuple[str, ...], stream: str | None, as_j
 
     _check_stream(stream)
     created = "://" not in db and not Path(db).exists()
-    token, row = new_key(name, scopes, stream, _now())
+    token, row = new_key(name, scopes, stream, written(datetime.now(UTC)))
     with _opened(db, new=True) as connection:
         connection.begin()
         connection.put_key(row)
@@ -133,7 +134,7 @@ def revoke(id: str, db: str, as_json: bool) -> None:
     """
     with _opened(db) as connection:
         connection.begin()
-        done = connection.revoke_key(id, _now())
+        done = connection.revoke_key(id, written(datetime.now(UTC)))
         connection.commit()
         left = sum(row.revoked is None for row in connection.access_keys())
     if not done:
@@ -189,7 +190,3 @@ def _facts(row: KeyRow) -> dict[str, Any]:
         "created": row.created,
         "revoked": row.revoked,
     }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairshield.base.words import written
 from fairshield.service.engine.engine import utc_now
-from fairshield.service.log.entries import written
 from fairshield.service.store import Connection, PolicyRow
 from fairshield.service.web.context import Call
 from fairshield.service.web.http import Reply, reply

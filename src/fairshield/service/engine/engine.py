@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
+from fairshield.base.words import written
 from fairshield.service.engine.commands import Command
 from fairshield.service.engine.jobs import (
     Applied,
@@ -358,7 +359,7 @@ class Engine:
 
     def now(self) -> str:
         """The time as entries record it."""
-        return self._clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return written(self._clock(), "microseconds")
 
     # Other threads ----------------------------------------------------------------------------
 

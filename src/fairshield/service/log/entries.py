@@ -12,7 +12,6 @@ which policy decides, and is part of the chain like the others.
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -21,16 +20,6 @@ from fairshield.base.counts import Group
 
 BEGINNING = bytes(32)
 """The hash before entry 0."""
-
-
-def written(moment: datetime) -> str:
-    """A time in UTC in the format of entries.
-
-    >>> from datetime import UTC
-    >>> written(datetime(2026, 1, 5, 9, 30, tzinfo=UTC))
-    '2026-01-05T09:30:00.000Z'
-    """
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Entry(

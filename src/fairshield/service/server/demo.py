@@ -24,12 +24,13 @@ import msgspec
 import numpy as np
 
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.words import written
 from fairshield.inputs import InputModel
 from fairshield.periodic import PeriodicPolicy, Perpetual
 from fairshield.policy import Policy
 from fairshield.service.engine.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.engine.engine import utc_now
-from fairshield.service.log.entries import Created, Decided, entry_of, written
+from fairshield.service.log.entries import Created, Decided, entry_of
 from fairshield.service.log.reports import state_of
 from fairshield.service.store import Connection, StoreError, open_database
 from fairshield.service.web.context import RunningService

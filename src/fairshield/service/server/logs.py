@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal
 
-from fairshield.service.log.entries import written
+from fairshield.base.words import written
 
 Format = Literal["plain", "json"]
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
