@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fairshield.base.counts import Counts, Group, unknown_group
 from fairshield.base.errors import InvalidValueError, argument, called
+from fairshield.base.types import Progress
 from fairshield.inputs import InputModel
 from fairshield.periodic import PeriodicPolicy, kind_of
 from fairshield.periodic.cumulative import compared_kinds
@@ -117,9 +118,7 @@ def override(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in data.items() if key not in dropped} | dict(changes)
 
 
-def policy_of(
-    data: Mapping[str, Any], progress: Callable[[float], None], **options: Any
-) -> PeriodicPolicy:
+def policy_of(data: Mapping[str, Any], progress: Progress, **options: Any) -> PeriodicPolicy:
     """Make the policy that these words describe; the first plan of a periodic one is made, too.
 
     ``options`` are those of :func:`fairshield.synthesize`, for one window.

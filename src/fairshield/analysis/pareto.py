@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import Counts, Group, GroupCount, in_words
 from fairshield.base.errors import InfeasibleError, InvalidValueError, shown
 from fairshield.base.renamed import Renamed
+from fairshield.base.types import Progress
 from fairshield.base.words import summary
 from fairshield.inputs import InputModel, Inputs
 from fairshield.policy import Specification
@@ -28,7 +29,6 @@ from fairshield.synthesis import MOST_STATES, Options, least_cost, make_policy
 
 Floats = NDArray[np.float64]
 Factory = Callable[[Fraction], Property]
-Progress = Callable[[float], None]
 _NOTHING = 1e-9
 """Expected costs below this count as 0."""
 _MOST_ENDS = 20_000_000

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.types import Progress
 from fairshield.base.words import human_size as human_size
 from fairshield.records.lines import Trace, open_lines
 from fairshield.records.reading import Reading
@@ -147,7 +148,7 @@ def reading_bar(
         yield _measured(lines, size, progress)
 
 
-def _measured(lines: Iterator[str], size: int, progress: Callable[[float], None]) -> Iterator[str]:
+def _measured(lines: Iterator[str], size: int, progress: Progress) -> Iterator[str]:
     read = 0
     for number, line in enumerate(lines):
         yield line

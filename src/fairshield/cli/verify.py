@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from fairshield.analysis.terms import agreed
 from fairshield.analysis.verify import Verification
 from fairshield.base.counts import Counts
 from fairshield.base.errors import ArtifactError, InvalidValueError
+from fairshield.base.types import Progress
 from fairshield.cli.options import (
     checkpoint_option,
     examples,
@@ -132,7 +132,7 @@ def _verified(
     policy: PeriodicPolicy,
     prop: Property | None,
     periods: int | None,
-    progress: Callable[[float], None],
+    progress: Progress,
 ) -> Verification:
     try:
         return verify_policy(policy, prop=prop, periods=periods, progress=progress)

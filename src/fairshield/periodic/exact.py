@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from fairshield.base.counts import Counts, is_whole, so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, called
+from fairshield.base.types import Progress
 from fairshield.periodic.cumulative import CumulativePolicy, best_effort
 from fairshield.periodic.policy import WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import can_bind
 from fairshield.synthesis import synthesize
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

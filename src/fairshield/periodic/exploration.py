@@ -5,7 +5,6 @@ For the first unfair ones it returns a log of decisions that leads to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +14,11 @@ from fairshield.analysis.verify import Claim, Counterexample, Verification
 from fairshield.analysis.verify.counterexample import LoggedDecision, decisions_to
 from fairshield.analysis.verify.reach import ReachedStates
 from fairshield.base.counts import At, Counts, GroupCount
+from fairshield.base.types import Progress
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
 from fairshield.spec import Property, both
 
-Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fairshield.base.counts import Counts, Group, in_words
 from fairshield.base.errors import ArtifactError
+from fairshield.base.types import Progress
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
 from fairshield.periodic.conditions import Condition
@@ -104,7 +105,7 @@ class PeriodicPolicy(ABC):
         """The most decisions that are planned at once during a run; 0: tables have them all."""
         return 0
 
-    def outlook(self, progress: Callable[[float], None] | None = None) -> tuple[float, int]:
+    def outlook(self, progress: Progress | None = None) -> tuple[float, int]:
         """Plan the first window: the expected cost of its plan, and how many windows that covers.
 
         Raises an error if the policy promises what cannot be guaranteed.  ``progress`` is called

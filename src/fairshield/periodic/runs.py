@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import Counts, GroupCount, is_whole
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.renamed import Renamed
+from fairshield.base.types import Progress
 from fairshield.inputs import Inputs
 from fairshield.inputs.recorded import request_of
 from fairshield.periodic.conditions import Condition, Counters
@@ -24,7 +25,6 @@ from fairshield.spec import Property
 from fairshield.spec.outcomes import OutcomeTally
 from fairshield.synthesis import processors
 
-Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from fairshield._renamed import NAMES
@@ -21,12 +20,12 @@ from fairshield.analysis.verify.claim import check_asked, implies
 from fairshield.base.counts import is_whole
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.renamed import old_names
+from fairshield.base.types import Progress
 from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.repeated import kind_of
 from fairshield.policy import Policy
 from fairshield.spec import Property
 
-Progress = Callable[[float], None]
 __getattr__ = old_names(__name__, NAMES)
 
 

@@ -6,7 +6,6 @@ answer is right for any policy and any input model, also one the policy was not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from fairshield.base.compiler import jit
 from fairshield.base.errors import InvalidValueError, check_kind
 from fairshield.base.renamed import Renamed
+from fairshield.base.types import Progress
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
 from fairshield.policy import Policy
@@ -26,7 +26,6 @@ from fairshield.policy.many.kernels import Walk, begin, enter_row, go_on
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 from fairshield.base.counts import Counts, so_far
 from fairshield.base.errors import VacuousWarning, called
+from fairshield.base.types import Progress
 from fairshield.inputs import Inputs
 from fairshield.policy import Policy, Specification
 from fairshield.spec import Property
 from fairshield.synthesis.making import make_policy
 from fairshield.synthesis.method import Method
-from fairshield.synthesis.options import Backend, Options, Progress
+from fairshield.synthesis.options import Backend, Options
 
 
 def synthesize(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from fairshield.base.counts import is_whole
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.types import Progress
 from fairshield.policy import Policy
 from fairshield.synthesis.method import Method, check_method
 
 Backend = Literal["auto", "reference", "cpu", "cuda"]
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)

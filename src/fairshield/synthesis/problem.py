@@ -9,7 +9,6 @@ a plain one with weights :math:`\theta z`, costs :math:`c/z`, and a chance
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.counts import GroupCount
+from fairshield.base.types import Progress
 from fairshield.inputs import InputTable
 from fairshield.policy.layout import Layout, Rows, layout_of
 from fairshield.policy.rows import RowTable
 from fairshield.policy.specification import Specification
 from fairshield.spec import Property, both
 
-Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FairStates = tuple[Ints, Ints, NDArray[np.bool_]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fairshield.base.errors import MemoryLimitError
+from fairshield.base.types import Progress
 from fairshield.policy.layout import Layout
 from fairshield.policy.rows import RowTable
 from fairshield.synthesis import reference
 from fairshield.synthesis.cuda import device
 from fairshield.synthesis.memory import check_salvage_memory
-from fairshield.synthesis.options import Backend, Options, Progress
+from fairshield.synthesis.options import Backend, Options
 from fairshield.synthesis.problem import Problem
 
 

@@ -13,18 +13,16 @@ tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fairshield.analysis.verify.claim import Claim as Claim
 from fairshield.analysis.verify.claim import claim_of, implies
 from fairshield.analysis.verify.counterexample import Counterexample as Counterexample
 from fairshield.analysis.verify.counterexample import LoggedDecision as LoggedDecision
 from fairshield.analysis.verify.counterexample import find_counterexample
 from fairshield.analysis.verify.verification import Verification as Verification
+from fairshield.base.types import Progress
 from fairshield.policy import Policy
 from fairshield.spec import Property
 
-Progress = Callable[[float], None]
 LONG_THEOREM = "windows that keep to their certificates end fair"
 """What a verification of a long policy rests on; the proof is in docs/guarantees.md."""
 

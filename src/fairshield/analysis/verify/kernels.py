@@ -17,7 +17,7 @@ from fairshield.policy.jitable import answer
 from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, go_on, sums_of
 
 Ints = NDArray[np.int64]
-Flags = NDArray[np.uint8]
+Bytes = NDArray[np.uint8]
 _jit = jit(**NO_ALLOCATION)
 
 REJECT, ACCEPT = 1, 2
@@ -41,7 +41,7 @@ def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
 
 
 @_jit
-def expand(tables: Any, t: int, levels: Ints, here: Flags, after: Flags, walk: Walk) -> int:
+def expand(tables: Any, t: int, levels: Ints, here: Bytes, after: Bytes, walk: Walk) -> int:
     """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions."""
     transitions, at, state, end = 0, walk.at, 0, begin(walk, t)
     while state < end:

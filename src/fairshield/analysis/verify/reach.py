@@ -18,7 +18,6 @@ from fairshield.spec import Property
 
 _STATES_AT_ONCE = 1 << 20
 Ints = NDArray[np.int64]
-Flags = NDArray[np.uint8]
 
 
 class ReachedStates:
@@ -36,7 +35,7 @@ class ReachedStates:
         self.costs = dict(usable_costs(policy.edges.tolist()))
         self._levels = np.array(list(self.costs), np.int64)
         self._here = np.ones(1, np.uint8)
-        self._past: list[Flags] = []
+        self._past: list[NDArray[np.uint8]] = []
 
     def advance(self) -> None:
         """Add the layer of states after one more decision, whatever its request and outcome."""

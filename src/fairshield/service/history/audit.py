@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fairshield.base.errors import FairshieldError, InvalidValueError
+from fairshield.base.types import Progress
 from fairshield.service.history.findings import DatabaseAudit, StreamAudit
 from fairshield.service.history.loading import first_entry
 from fairshield.service.history.recounted import Recounted
@@ -31,7 +32,6 @@ from fairshield.service.log.live import BrokenLogError, LiveStream
 from fairshield.service.store import Connection, open_database
 from fairshield.service.store.policies import LoadedPolicies
 
-Progress = Callable[[float], None]
 Receipts = Mapping[int, str]
 """Kept receipts by number of entry."""
 

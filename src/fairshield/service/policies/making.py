@@ -16,7 +16,6 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from typing import TextIO
 
 import msgspec
@@ -25,13 +24,13 @@ import numpy as np
 from fairshield.adapters.specfile import policy_of
 from fairshield.analysis.verify import Verification
 from fairshield.base.errors import ArtifactError, FairshieldError, VacuousWarning
+from fairshield.base.types import Progress
 from fairshield.periodic import PeriodicPolicy, kind_of, load_policy
 from fairshield.periodic.verify import verify
 from fairshield.policy import Policy
 from fairshield.service.policies.status import JobStatus
 from fairshield.synthesis import make_again
 
-Progress = Callable[[float], None]
 _NICE = 10
 """Niceness of this process, so that decisions have priority."""
 

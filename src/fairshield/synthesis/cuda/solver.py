@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from fairshield.base.counts import GroupCount
 from fairshield.base.errors import MemoryLimitError
+from fairshield.base.types import Progress
 from fairshield.policy.layout import Layout, Rows, layer_rows, layout_of
 from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.spec import Property
@@ -32,7 +33,6 @@ from fairshield.synthesis.cuda.device import CODES_AT_ONCE, ROWS_AT_ONCE, pair_s
 from fairshield.synthesis.levels import FEW, cost_levels
 from fairshield.synthesis.problem import Problem, Solution, without_floor
 
-Progress = Callable[[float], None]
 Ints = NDArray[np.int64]
 
 _LAYERS = 3

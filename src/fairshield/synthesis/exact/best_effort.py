@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.compiler import NO_ALLOCATION, inlined, jit
+from fairshield.base.types import Progress
 from fairshield.policy.jitable import place
 from fairshield.policy.layout import Rows, layer_rows
 from fairshield.policy.rows import BARE_WIDTH, RowTable, code_type
-from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, Progress, without_floor
+from fairshield.synthesis.problem import LEAST_WEIGHT, Problem, without_floor
 from fairshield.synthesis.reference import SAME_RISK, BestEffort, Prospect
 
 Floats = NDArray[np.float64]

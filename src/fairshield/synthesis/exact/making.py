@@ -10,12 +10,13 @@ import numpy as np
 from fairshield._version import __version__
 from fairshield.base.counts import so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, argument, called
+from fairshield.base.types import Progress
 from fairshield.policy import Policy, Specification
 from fairshield.policy.layout import layout_of
 from fairshield.policy.row_decisions import RowDecisions
 from fairshield.synthesis.cuda.device import check_device_memory
 from fairshield.synthesis.memory import check_memory, check_policy_memory
-from fairshield.synthesis.options import Backend, Options, Progress
+from fairshield.synthesis.options import Backend, Options
 from fairshield.synthesis.problem import make_problem
 from fairshield.synthesis.solving import solve, solve_best_effort
 

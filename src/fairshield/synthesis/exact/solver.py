@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairshield.base.types import Progress
 from fairshield.policy.layout import Layout, Rows
 from fairshield.policy.rows import BARE_WIDTH, CUTS_WIDTH, RowTable, code_type
 from fairshield.synthesis.exact.kernels import (
@@ -37,7 +38,7 @@ from fairshield.synthesis.exact.row_kernels import (
 )
 from fairshield.synthesis.exact.vectors import LANES
 from fairshield.synthesis.levels import cost_levels
-from fairshield.synthesis.problem import Problem, Progress, Solution, without_floor
+from fairshield.synthesis.problem import Problem, Solution, without_floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

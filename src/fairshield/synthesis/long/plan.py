@@ -12,6 +12,7 @@ import numpy as np
 from fairshield._version import __version__
 from fairshield.base.counts import At, is_whole, so_far
 from fairshield.base.errors import InfeasibleError, InvalidValueError, argument, called
+from fairshield.base.types import Progress
 from fairshield.policy import Policy, Specification
 from fairshield.policy.layout import layout_of
 from fairshield.policy.long.decisions import MOST_DECISIONS, PriceDecisions
@@ -20,7 +21,7 @@ from fairshield.policy.long.prices import OPENING, few_levels, make_ladders, mak
 from fairshield.runtime.compiled import decide_batch
 from fairshield.runtime.requests import Requests
 from fairshield.spec.rules import ENOUGH, FEW, KIND, RATIO
-from fairshield.synthesis.options import Options, Progress
+from fairshield.synthesis.options import Options
 from fairshield.synthesis.problem import make_problem
 
 _TRIED, _TRIED_SLOWLY = 500_000, 4000
