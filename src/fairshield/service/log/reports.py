@@ -202,17 +202,17 @@ def _closed_words(live: LiveStream) -> str:
 
 
 def _past(live: LiveStream) -> str:
-    ledger, noun = live.ledger, live.policy.noun
-    if not ledger.windows:
+    ended, noun, limit = live.ledger.shielded, live.policy.noun, live.policy.prop.limit
+    windows = live.ledger.windows
+    if not windows:
         return f"No {noun} has ended yet."
-    bound = ledger.windows - ledger.exempt
-    exempt = f"{ledger.exempt} of {ledger.windows} {noun}s were exempt: the property bound nothing."
+    bound = windows - ended.exempt
+    exempt = f"{ended.exempt} of {windows} {noun}s were exempt: the property bound nothing."
     if not bound:
         return exempt
-    shielded, limit = ledger.shielded, live.policy.prop.limit
     said = (
-        f"{shielded.fair} of {bound} {noun}s{' that it bound' if ledger.exempt else ''} ended "
-        f"fair; largest bias {shielded.largest_bias:.4g}, {limit:.4g} is allowed. "
-        f"Without the shield, {ledger.unshielded.fair} would have."
+        f"{ended.fair} of {bound} {noun}s{' that it bound' if ended.exempt else ''} ended fair; "
+        f"largest bias {ended.largest_bias:.4g}, {limit:.4g} is allowed. "
+        f"Without the shield, {live.ledger.unshielded.fair} would have."
     )
-    return f"{said} {exempt}" if ledger.exempt else said
+    return f"{said} {exempt}" if ended.exempt else said
