@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,17 @@ def told(path: Path) -> Any:
     return json.loads(path.with_suffix(".json").read_text())
 
 
-def check(now: dict[str, Any], then: dict[str, Any]) -> None:
-    """All that was known then is so now; floats may differ in their last digits."""
-    for name, value in json.loads(json.dumps(now)).items():
-        assert name not in then or differences(value, then[name], name) == []
+CORRECTED = ["streams.best-effort.guarantee.unconditional: False, was True"]
+"""What 0.1 said of a database and was wrong: a best effort promises nothing of every sequence."""
+
+
+def check(now: dict[str, Any], then: dict[str, Any], corrected: Sequence[str] = ()) -> None:
+    """All that was known then is so now but for ``corrected``; floats may differ in last digits."""
+    found = [
+        line for name, value in json.loads(json.dumps(now)).items() if name in then
+        for line in differences(value, then[name], name)
+    ]  # fmt: skip
+    assert found == [*corrected]
 
 
 def differences(now: Any, then: Any, where: str) -> list[str]:
@@ -197,7 +204,7 @@ def test_a_database_is_served_with_nothing_lost(
     then = told(path)
     assert streams_of(client) == sorted(then["streams"])
     assert len(policies_of(client)) == len(then["policies"])
-    check(service_facts(client, database), then)
+    check(service_facts(client, database), then, CORRECTED)
     assert repeated(client, then["asked"]) == [answer for *_, answer in then["asked"]]
     check(service_facts(client, database), then)
     shown = run_command(

@@ -156,7 +156,7 @@ def report_of(live: LiveStream) -> GuaranteeReport:
         status=live.status,
         words=f"{promise} {_past(live)}",
         guaranteed=live.guaranteed,
-        unconditional=policy.unconditional or not policy.goes_on,
+        unconditional=policy.unconditional,
         can_bind=live.can_bind,
         windows_completed=whole.windows,
         windows_fair=whole.fair,
