@@ -519,6 +519,7 @@ def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
         ({"shield": fs.Shield(policy)}, "give a Run, got .*Shield.*goes in policy"),
         ({"shield": policy}, "give a Run, got "),
         ({"policy": PERIODIC[0]}, r"a periodic policy goes in shield, as Run\(policy\), got "),
+        ({"policy": policy, "shield": fs.Run(policy)}, "policy .* and shield .* leave out one"),
     ):
         with pytest.raises(fs.InvalidValueError, match=sentence):
             fs.audit(PARITY, [], **options)

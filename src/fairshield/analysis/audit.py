@@ -9,21 +9,20 @@ every request once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
 
 from fairshield.analysis.auditor import LogAuditor, nobody_of
+from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport
-from fairshield.analysis.terms import DecidingRun, agreed, check_by, check_points, check_run
+from fairshield.analysis.terms import DecidingRun, agreed, check_by, check_deciders, check_points
 from fairshield.base.counts import Counts, Group, name_order
-from fairshield.base.errors import (
-    InvalidValueError,
-    argument,
-    called,
-    check_kind,
-)
+from fairshield.base.errors import InvalidValueError, argument, check_kind
 from fairshield.base.groups import Unseen
 from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.records.dates import By, Calendar
+from fairshield.runtime.shield import Shield
 from fairshield.spec import Property
 
 
@@ -107,29 +106,21 @@ def audit(
     """
     _check_property(prop)
     records = Record.each(records)
-    if shield is not None:
-        check_run(shield)
-        terms = shield.policy
+    check_deciders(policy, shield)
+    terms: Any = policy if shield is None else shield.policy
+    if terms is not None:
         groups = agreed("groups", groups, terms.groups)
         start = agreed("start", start, terms.start)
-        if terms.goes_on:
-            period = agreed("period", period, terms.length)
+        *points, length = terms.due
+        if shield is not None and terms.goes_on:
+            period = agreed("period", period, length)
         else:
-            horizon = agreed("horizon", horizon, terms.length)
-            checkpoints = _agreed_points(checkpoints, terms.due)
-    if policy is not None:
-        check_kind(
-            policy, Policy,
-            f"{called('policy')} decides one window: a periodic policy goes in "
-            f"{called('shield')}, as Run(policy)",
-        )  # fmt: skip
-        groups = agreed("groups", groups, policy.groups)
-        horizon = agreed("horizon", horizon, policy.horizon)
-        start = agreed("start", start, policy.start)
-        checkpoints = _agreed_points(checkpoints, policy.due)
+            horizon = agreed("horizon", horizon, length)
+            given = tuple(sorted(set(checkpoints))) or None
+            checkpoints = agreed("checkpoints", given, tuple(points))
     calendar = Calendar(by, date_format, timezone)
     if by is not None:
-        check_by(by, horizon, period, policy or shield)
+        check_by(by, horizon, period, terms)
         records = calendar.in_order(records)
     if groups is None:
         records = list(records)
@@ -140,13 +131,14 @@ def audit(
     check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
-    auditor = LogAuditor(prop, start, horizon, period, checkpoints, policy, shield, watch, calendar)
-    return auditor.read(records, others)
-
-
-def _agreed_points(given: tuple[int, ...], due: tuple[int, ...]) -> tuple[int, ...]:
-    points: tuple[int, ...] = agreed("checkpoints", tuple(sorted(set(given))) or None, due[:-1])
-    return points
+    recount = Recount(
+        prop, start, horizon=period or horizon, goes_on=period is not None,
+        points=frozenset(checkpoints),
+    )  # fmt: skip
+    # A run begins its windows by itself.
+    deciders = repeat(shield) if policy is None else map(Shield, repeat(policy))
+    decided_for = None if terms is None else terms.prop
+    return LogAuditor(recount, deciders, decided_for, watch, calendar).read(records, others)
 
 
 def _check_property(prop: object) -> None:

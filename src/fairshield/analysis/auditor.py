@@ -10,15 +10,14 @@ from typing import NamedTuple
 
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport, Difference, Violation, Window
-from fairshield.analysis.terms import Decider, DecidingRun
-from fairshield.base.counts import Counts, Group
+from fairshield.analysis.terms import DecidingRun
+from fairshield.base.counts import Group
 from fairshield.base.errors import (
     InvalidValueError,
     UnknownGroupError,
     WindowOverError,
 )
 from fairshield.base.groups import MISSING, Unseen
-from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.records.dates import Calendar
 from fairshield.runtime.shield import Shield
@@ -39,40 +38,30 @@ class _Entry(NamedTuple):
 
 
 class LogAuditor:
-    """Reads a log line by line: what each line says, what its window led to, totals of all."""
+    """Reads a log line by line: what each line says, what its window led to, totals of all.
+
+    ``deciders`` has what decides each window again, ``None`` if nothing does; ``decided_for`` is
+    the property of their policy.
+    """
 
     def __init__(
         self,
-        prop: Property,
-        start: Counts,
-        horizon: int | None,
-        period: int | None,
-        checkpoints: tuple[int, ...],
-        policy: Policy | None,
-        shield: DecidingRun | None,
+        recount: Recount,
+        deciders: Iterator[Shield | DecidingRun | None],
+        decided_for: Property | None,
         watch: Callable[[Audited], None] | None,
         calendar: Calendar,
     ) -> None:
-        self.calendar = calendar
-        self.prop, self.policy, self.watch = prop, policy, watch
-        self.decider: Decider | None = shield
-        self.recount = Recount(
-            prop,
-            start,
-            horizon=horizon if period is None else period,
-            goes_on=period is not None,
-            points=frozenset(checkpoints),
-        )
-        self.labelled = prop.relevant_outcome is not None
-        decided_for = policy if shield is None else shield.policy
-        self.decider_prop = None if decided_for is None else decided_for.prop
-        self.decider_labelled = decided_for is not None and decided_for.labelled
+        self.prop, self.recount, self.deciders = recount.prop, recount, deciders
+        self.decided_for, self.watch, self.calendar = decided_for, watch, calendar
+        self.labelled = self.prop.relevant_outcome is not None
+        self.decider_labelled = decided_for is not None and decided_for.relevant_outcome is not None
         self.windows: list[Window] = []
         self.violations: list[Violation] = []
         self.difference: Difference | None = None
         self.decisions, self.overruled, self.paid = 0, 0, 0.0
         self.checked = self.told = 0
-        self.by_group: dict[Group, int] = dict.fromkeys(start, 0)
+        self.by_group: dict[Group, int] = dict.fromkeys(recount.start, 0)
         self.by_position: list[int] = []
         self.followed: dict[Group, int] = {}
         self.outcomes = OutcomeTally()
@@ -81,8 +70,7 @@ class LogAuditor:
     def _open_window(self) -> None:
         self.first_line = 0
         self.days: list[date] | None = []
-        if self.policy is not None:
-            self.decider = Shield(self.policy)
+        self.decider = next(self.deciders)
 
     def read(self, records: Iterable[Record], unseen: Unseen) -> AuditReport:
         """Audit all records in their order."""
@@ -177,7 +165,7 @@ class LogAuditor:
             return record.flag("outcome")
         if is_last:
             return None
-        needs = self.prop if self.labelled else self.decider_prop
+        needs = self.prop if self.labelled else self.decided_for
         who = "accepted" if record.flag("accepted") else "rejected"
         raise InvalidValueError(
             f"line {record.line}: no 'outcome' of somebody who was {who}, without which {needs} "

@@ -5,52 +5,46 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from fairshield.base.counts import Counts, Group, is_whole, so_far
-from fairshield.base.errors import InvalidValueError, argument, called, shown
+from fairshield.base.errors import InvalidValueError, argument, called, check_kind, shown
+from fairshield.policy import Policy
 from fairshield.records import Flag
 from fairshield.records.dates import By
 from fairshield.runtime.step import Decision
-from fairshield.spec import Property
-
-
-class Terms(Protocol):
-    """What the policy of a run says about its windows."""
-
-    @property
-    def length(self) -> int: ...
-    @property
-    def due(self) -> tuple[int, ...]: ...
-    @property
-    def goes_on(self) -> bool: ...
-    @property
-    def groups(self) -> tuple[Group, ...]: ...
-    @property
-    def start(self) -> Counts: ...
-    @property
-    def labelled(self) -> bool: ...
-    @property
-    def prop(self) -> Property: ...
-
-
-class Decider(Protocol):
-    """Decides one request after the other."""
-
-    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision: ...
-    def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
 
 
 @runtime_checkable
-class DecidingRun(Decider, Protocol):
+class DecidingRun(Protocol):
     """DecidingRun decides all windows or periods, one after the other."""
 
     @property
-    def policy(self) -> Terms: ...
+    def policy(self) -> Any: ...
     @property
     def completed(self) -> int: ...
     @property
     def position(self) -> int: ...
 
+    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision: ...
+    def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
 
-def check_run(run: object) -> None:
+
+def check_deciders(policy: Policy | None, run: DecidingRun | None) -> None:
+    """Refuse what cannot decide a log again, and two that both would."""
+    if policy is not None and run is not None:
+        raise InvalidValueError(
+            f"{called('policy')} {shown(policy)} and {called('shield')} {shown(run)} both say who "
+            "decided, and only one can decide the log again: leave out one of the two"
+        )
+    if policy is not None:
+        check_kind(
+            policy, Policy,
+            f"{called('policy')} decides one window: a periodic policy goes in "
+            f"{called('shield')}, as Run(policy)",
+        )  # fmt: skip
+    if run is not None:
+        _check_run(run)
+
+
+def _check_run(run: object) -> None:
     """Refuse what is no run, and one that has decided before the log begins."""
     if not isinstance(run, DecidingRun):
         raise InvalidValueError(
