@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fairshield.base.counts import Counts, Group
 from fairshield.base.renamed import Renamed
@@ -14,6 +14,8 @@ from fairshield.records import Record
 from fairshield.runtime.step import Decision
 from fairshield.spec import Finding, GroupRate, Reach, Verdict, verdict_of
 from fairshield.spec.outcomes import Coverage
+
+Conclusion = Literal["violated", "inconclusive", "exempt", "held"]
 
 
 class Audited(NamedTuple):
@@ -175,6 +177,15 @@ class AuditReport:
         return verdict_of(unfair=self.unfair, fair=self.bound)
 
     @property
+    def conclusion(self) -> Conclusion:
+        """What the log shows of the property; inconclusive if its outcomes cannot tell."""
+        if not self.holds:
+            return "violated"
+        if self.doubt is not None:
+            return "inconclusive"
+        return "held" if self.verdict == "fair" else "exempt"
+
+    @property
     def unfair(self) -> int:
         """Windows in which the property was violated, at the end or before."""
         return self._windows_with("unfair")
@@ -205,7 +216,7 @@ class AuditReport:
         return sum(window.verdict in verdicts for window in self.windows)
 
     def __bool__(self) -> bool:
-        return self.verdict == "fair" and self.doubt is None and self.difference is None
+        return self.conclusion == "held" and self.difference is None
 
     __repr__ = summary
 
@@ -220,11 +231,11 @@ class AuditReport:
         if not self.checked:
             return "nothing had to hold yet"
         judged = self.bound + self.exempt
-        if self.verdict == "unfair":
+        if self.conclusion == "violated":
             return f"violated in {self.unfair:,} of {judged:,} windows"
-        if self.doubt is not None:
+        if self.conclusion == "inconclusive":
             return "inconclusive, as the outcomes at hand cannot tell"
-        if self.verdict == "exempt":
+        if self.conclusion == "exempt":
             return f"exempt in all {judged:,} windows: it bound nothing"
         return f"held in {self.bound:,} of {judged:,} windows" + (
             f", exempt in {self.exempt:,}" if self.exempt else ""
@@ -235,9 +246,8 @@ class AuditReport:
 
         Counters are lists, because JSON has no integer keys.
         """
-        concluded = not self.holds or (self.verdict == "fair" and self.doubt is None)
         return {
-            "holds": self.holds if concluded else None,
+            "holds": {"held": True, "violated": False}.get(self.conclusion),
             "verdict": self.verdict,
             "doubt": self.doubt,
             "checked": self.checked,

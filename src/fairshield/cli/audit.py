@@ -166,4 +166,4 @@ def audit(
 def _status(report: AuditReport) -> int:
     if not report.holds or report.difference is not None:
         return 1
-    return 0 if report.verdict == "fair" and report.doubt is None else INCONCLUSIVE
+    return 0 if report else INCONCLUSIVE

@@ -71,14 +71,14 @@ def _verdict(report: AuditReport, noun: str, complete: int) -> str:
 def _told(report: AuditReport, noun: str, complete: int) -> str:
     """The verdict on the property, in words."""
     judged = report.bound + report.exempt
-    if report.verdict == "unfair":
+    if report.conclusion == "violated":
         of = f"{report.unfair:,} of {number_of(judged, noun)}"
         return f"VIOLATED: {report.prop} did not hold in {of}{_exempt(report)}"
-    if report.doubt is not None:
+    if report.conclusion == "inconclusive":
         return f"INCONCLUSIVE: {report.prop} cannot be checked with the outcomes at hand"
     if not complete:
         return _unfinished(report, noun)
-    if report.verdict == "exempt":
+    if report.conclusion == "exempt":
         where = f"any of {judged:,} {noun}s" if judged > 1 else f"the {noun}"
         remedy = f"take longer {noun}s, or ask for less support"
         return f"EXEMPT: {report.prop} bound nothing in {where}: to compare more people, {remedy}"

@@ -157,7 +157,7 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
     some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
     if not report.decisions:
         return "plain", "Nothing to check", "The log has no decisions."
-    if not report.holds:
+    if report.conclusion == "violated":
         named = ", ".join(map(dossier.label, unfair[:_NAMED]))
         which = "" if dossier.by else f"number{_s(len(unfair))} "
         more = f" and {len(unfair) - _NAMED:,} more" if len(unfair) > _NAMED else ""
@@ -165,13 +165,13 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
             f"{report.prop} did not hold in {len(unfair):,} of {judged:,} {noun}{_s(judged)}: "
             f"{which}{named}{more}.{some_exempt}"
         )  # fmt: skip
-    if report.doubt is not None:
+    if report.conclusion == "inconclusive":
         return "care", "Inconclusive: the outcomes cannot tell", (
             f"{report.prop} cannot be checked with the outcomes in the log: {report.doubt}."
         )  # fmt: skip
     if not complete:
         return "plain", "Not finished", _unfinished(dossier)
-    if report.verdict == "exempt":
+    if report.conclusion == "exempt":
         where = f"any of the {judged:,} {noun}s" if judged > 1 else f"the {noun}"
         return "care", "Exempt: nothing was bound", (
             f"{report.prop} bound nothing in {where}. That is no finding of fairness: what was "
