@@ -206,7 +206,7 @@ def test_a_database_is_served_with_nothing_lost(
     assert len(policies_of(client)) == len(then["policies"])
     check(service_facts(client, database), then, CORRECTED)
     assert repeated(client, then["asked"]) == [answer for *_, answer in then["asked"]]
-    check(service_facts(client, database), then)
+    check(service_facts(client, database), then, CORRECTED)
     shown = run_command(
         tmp_path, "tail", "closed", "--url", client.base_url, "--token", then["token"],
         "--after", "-1", "--json",

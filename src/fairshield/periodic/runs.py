@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.base.counts import Counts, GroupCount, is_whole
+from fairshield.base.counts import Counts, is_whole
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.renamed import Renamed
 from fairshield.base.types import Progress
@@ -20,6 +20,7 @@ from fairshield.inputs.recorded import request_of
 from fairshield.periodic.conditions import Condition, Counters
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.records import Record
+from fairshield.runtime.judging import Judged, judged
 from fairshield.runtime.requests import Requests
 from fairshield.spec import Property
 from fairshield.spec.outcomes import OutcomeTally
@@ -164,19 +165,23 @@ class Outcome:
         return self.streams.length // self.length
 
     @cached_property
+    def _judged(self) -> Judged:
+        return judged(self.prop, self.ends.reshape(-1, self.n_periods, 2, 2))
+
+    @property
     def fair(self) -> Flags:
         """``(runs, periods)``: whether the property held at the end of the period."""
-        return np.asarray(self.prop.holds_array(*_split(self.ends)))
+        return self._judged.holds
 
-    @cached_property
+    @property
     def bound(self) -> Flags:
         """``(runs, periods)``: whether the property bound at the end of the period."""
-        return np.asarray(self.prop.binds_array(*_split(self.ends)))
+        return self._judged.binds
 
-    @cached_property
+    @property
     def bias(self) -> Floats:
         """``(runs, periods)``: at the end of the period."""
-        return np.asarray(self.prop.bias(*_split(self.ends)), dtype=np.float64)
+        return self._judged.bias
 
     @cached_property
     def condition_met(self) -> Flags | None:
@@ -200,11 +205,6 @@ class Outcome:
         """``(runs, periods)``: what overruling cost."""
         paid = np.where(self.overruled, self.streams.costs, 0.0)
         return np.asarray(paid.reshape(-1, self.n_periods, self.length).sum(axis=2))
-
-
-def _split(counters: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
-    n_a, k_a, n_b, k_b = np.moveaxis(counters, -1, 0)
-    return GroupCount(n_a, k_a), GroupCount(n_b, k_b)
 
 
 def unshielded(policy: PeriodicPolicy, streams: Streams) -> Outcome:

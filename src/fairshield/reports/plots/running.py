@@ -26,6 +26,7 @@ from fairshield.reports.plots.look import (
     require_matplotlib,
     save_small,
 )
+from fairshield.runtime.judging import judged
 from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ class DrawnWindows:
     @cached_property
     def fair(self) -> NDArray[np.bool_]:
         """``(windows,)``: whether the window ended fair."""
-        return self.prop.holds_array(*_split(self.counters[:, -1]))
+        return judged(self.prop, self.counters[:, -1].reshape(-1, 2, 2)).holds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,7 +89,8 @@ def signed_gap(prop: Property, counters: Ints) -> Floats:
     >>> signed_gap(DemographicParity("0.1"), np.array([[4, 1, 4, 3], [4, 3, 4, 1]]))
     array([-0.5,  0.5])
     """
-    a, b = _split(counters)
+    n_a, k_a, n_b, k_b = np.moveaxis(counters, -1, 0)
+    a, b = GroupCount(n_a, k_a), GroupCount(n_b, k_b)
     return np.asarray(np.copysign(prop.measured_bias_array(a, b), prop.lead(a, b)))
 
 
@@ -215,11 +217,6 @@ def _reach(row: Comparison) -> float:
     """Half the height of the panels: shows nearly all gaps in the second half of the windows."""
     settled = np.abs(row.before.gap[:, len(row.overruled_at) // 2 :])
     return max(float(np.quantile(settled, 0.999)), 2 * row.before.prop.limit)
-
-
-def _split(counters: Ints) -> tuple[GroupCount[Any], GroupCount[Any]]:
-    n_a, k_a, n_b, k_b = np.moveaxis(counters, -1, 0)
-    return GroupCount(n_a, k_a), GroupCount(n_b, k_b)
 
 
 def _signed(value: float, _: Any = None) -> str:
