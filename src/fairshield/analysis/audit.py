@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from fairshield.analysis.auditor import LogAuditor, nobody_of
+from fairshield.analysis.auditor import LogAuditor
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport
 from fairshield.analysis.terms import DecidingRun, agreed, check_by, check_deciders, check_points
@@ -161,6 +161,5 @@ def _groups_of(
 ) -> tuple[Group, ...]:
     if start is not None:
         return tuple(start)
-    empty = nobody_of(unseen)
-    found = {record.group(empty=empty) for record in records} - {empty}
+    found = {record.group(empty=unseen.empty) for record in records} - {unseen.empty}
     return tuple(sorted(found, key=name_order))

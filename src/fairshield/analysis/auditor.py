@@ -17,7 +17,7 @@ from fairshield.base.errors import (
     UnknownGroupError,
     WindowOverError,
 )
-from fairshield.base.groups import MISSING, Unseen
+from fairshield.base.groups import Unseen
 from fairshield.records import Record
 from fairshield.records.dates import Calendar
 from fairshield.runtime.shield import Shield
@@ -83,7 +83,7 @@ class LogAuditor:
 
         ``unseen`` says under which declared group a record of another group counts.
         """
-        known, empty = tuple(self.by_group), nobody_of(unseen)
+        known, empty = tuple(self.by_group), unseen.empty
         for record in records:
             group = record.group(empty=empty)
             name: Group | None = group
@@ -280,8 +280,3 @@ def _with_next(records: Iterable[Record]) -> Iterator[tuple[Record, Record | Non
     for record, following in pairwise(chain(records, [None])):
         if record is not None:
             yield record, following
-
-
-def nobody_of(unseen: Unseen) -> Group | None:
-    """The group under which people without a group are read; ``None`` if they are refused."""
-    return None if unseen.kind == "refuse" else MISSING

@@ -80,6 +80,11 @@ class Unseen:
             f"unseen must be 'refuse', 'follow', 'map:GROUP' or a mapping of groups, got {given!r}"
         )
 
+    @property
+    def empty(self) -> Group | None:
+        """The group of people without a group; ``None`` if they are refused."""
+        return None if self.kind == "refuse" else MISSING
+
     def among(self, known: tuple[Group, ...]) -> Unseen:
         """The same rule for a policy of the groups ``known``, its targets spelt as in ``known``."""
         for name, _ in self.names:

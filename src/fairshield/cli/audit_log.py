@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from fairshield.adapters.specfile import parse_property, parse_start
 from fairshield.analysis.audit import audit as audit_log
 from fairshield.analysis.report import AuditReport
-from fairshield.base.counts import Counts, Group
+from fairshield.base.counts import Counts
 from fairshield.base.errors import InvalidValueError
-from fairshield.base.groups import MISSING, Unseen
+from fairshield.base.groups import Unseen
 from fairshield.cli.output import reading_bar
+from fairshield.cli.reading import groups_known
 from fairshield.cli.stream import blamed_on
 from fairshield.periodic import PeriodicPolicy, Run, kind_of, load_policy
 from fairshield.periodic.run import decided_again
-from fairshield.records import declared
 from fairshield.records.lines import Trace
 from fairshield.records.reading import Reading
 from fairshield.spec import Property
@@ -69,17 +69,16 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
-    groups = _groups(loaded, task.names, chosen.get("start"))
+    groups = groups_known(task.names, loaded, chosen.get("start"))
     start = None if groups is None else parse_start(chosen, groups)
     trace = Trace()
-    empty = None if task.unseen.kind == "refuse" else MISSING
     with reading_bar("auditing", task.log, task.reading, trace) as lines, blamed_on(task.log):
         records = task.reading.read(lines, task.log, exported=True, requests=loaded is not None)
         report = audit_log(
             prop,
             records
             if groups is None
-            else (record.declared(groups, empty=empty) for record in records),
+            else (record.declared(groups, empty=task.unseen.empty) for record in records),
             groups=groups,
             horizon=chosen.get("horizon"),
             period=chosen.get("period"),
@@ -98,16 +97,3 @@ def data_of(found: Found) -> dict[str, Any]:
     derived = found.derived
     guarantee = None if derived is None else derived.guarantee.to_dict()
     return found.report.to_dict() | ({} if found.shield is None else {"guarantee": guarantee})
-
-
-def _groups(
-    policy: PeriodicPolicy | None,
-    names: tuple[str, ...] | None,
-    start: dict[str, Any] | None,
-) -> tuple[Group, ...] | None:
-    """The groups in order, as far as known before the log is read."""
-    if names is not None:
-        return tuple(declared(name, policy.groups if policy else ()) for name in names)
-    if policy is not None:
-        return policy.groups
-    return None if start is None else tuple(start)

@@ -29,7 +29,7 @@ from fairshield.cli.output import (
     progress_bar,
     reading_bar,
 )
-from fairshield.cli.reading import reading_argument
+from fairshield.cli.reading import groups_known, reading_argument
 from fairshield.cli.stream import blamed_on
 from fairshield.monitor import Monitor, Saving
 from fairshield.periodic import load_policy
@@ -114,7 +114,7 @@ def monitor(
     if policy is None and "property" not in chosen:
         raise InvalidValueError("say what should hold: --property and --bound, or --shadow POLICY")
     prop = parse_property(chosen) if policy is None or "property" in chosen else policy.prop
-    groups = _groups(names, policy, chosen.get("start"))
+    groups = groups_known(names, policy, chosen.get("start"))
     model = None
     if inputs is not None:
         model = parse_inputs({"inputs": inputs}, groups or (), shared=reading)
@@ -143,18 +143,6 @@ def monitor(
     else:
         print_monitored(report, waiting, saving)
     ctx.exit(1 if report.alarms else 0 if report.quiet else INCONCLUSIVE)
-
-
-def _groups(
-    names: tuple[str, ...] | None, policy: Any, start: dict[str, Any] | None
-) -> tuple[Group, ...] | None:
-    """All groups, as far as known before the log is read."""
-    known = () if policy is None else policy.groups
-    if names is not None:
-        return tuple(declared(name, known) for name in names)
-    if known:
-        return tuple(known)
-    return None if start is None else tuple(start)
 
 
 def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...]) -> None:

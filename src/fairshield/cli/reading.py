@@ -9,8 +9,11 @@ from typing import Any
 import click
 
 from fairshield.adapters.specfile import READING_KEYS, parse_reading
+from fairshield.base.counts import Group
 from fairshield.cli.options import combined, given, reading
-from fairshield.records import as_threshold, read_number
+from fairshield.periodic import PeriodicPolicy
+from fairshield.policy import Policy
+from fairshield.records import as_threshold, declared, read_number
 from fairshield.records.lines import check_encoding
 from fairshield.records.reading import FIELDS, FLAGS, THOUSANDS, Reading
 from fairshield.records.tables import separator_of
@@ -81,6 +84,19 @@ def given_reading(reading: Reading) -> dict[str, list[str]]:
         if value is not None:
             found[name] = ["tab" if value == "\t" else str(value)]
     return found
+
+
+def groups_known(
+    names: tuple[str, ...] | None,
+    policy: Policy | PeriodicPolicy | None,
+    start: dict[str, Any] | None,
+) -> tuple[Group, ...] | None:
+    """The groups in order, as far as known before the log is read."""
+    if names is not None:
+        return tuple(declared(name, policy.groups if policy else ()) for name in names)
+    if policy is not None:
+        return policy.groups
+    return None if start is None else tuple(start)
 
 
 reading_options = combined(

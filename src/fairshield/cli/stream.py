@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import click
 
 from fairshield.analysis.explain import Explanation
-from fairshield.base.counts import Group
 from fairshield.base.errors import FairshieldError, InvalidValueError, argument
-from fairshield.base.groups import MISSING, Unseen
+from fairshield.base.groups import Unseen
 from fairshield.inputs.recorded import request_of
 from fairshield.periodic import PeriodicPolicy, Run
 from fairshield.policy import Policy
@@ -48,8 +47,6 @@ class RecordRun:
     def __init__(self, policy: Policy | PeriodicPolicy, *, unseen: Unseen | str = "refuse") -> None:
         self.run = Run(policy, unseen=unseen)
         self.policy = self.run.policy
-        self.empty: Group | None = None if self.run.unseen.kind == "refuse" else MISSING
-        """The group of people without a group; ``None`` if they are refused."""
         self._outcomes = OutcomeTally()
 
     def decide(self, record: Record) -> Answer:
@@ -80,7 +77,8 @@ class RecordRun:
 
     def request(self, record: Record) -> Request:
         """The request of a record; group names are compared as text, which is all a CSV has."""
-        return request_of(record, self.policy.groups, self.policy.prop, empty=self.empty)
+        empty = self.run.unseen.empty
+        return request_of(record, self.policy.groups, self.policy.prop, empty=empty)
 
     def _answer(self, record: Record, decide: Callable[[Request], Decision]) -> Answer:
         request = self.request(record)
