@@ -283,7 +283,7 @@ def plain_number(value: float) -> float | None:
 
 
 def with_keys(data: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """The same with some keys renamed: those of JSON stay when those of attributes change.
+    """A copy of ``data`` with keys renamed by ``keys``.
 
     >>> with_keys({"paid": 2.0, "overruled": 1}, {"paid": "cost_paid"})
     {'cost_paid': 2.0, 'overruled': 1}

@@ -24,7 +24,7 @@ HARD_WINDOWS = 72
 
 
 class Trial:
-    """Trial is one window, with whether the property held at each of its checks."""
+    """Trial is one window, decided by the policy; :meth:`violation` judges it."""
 
     def __init__(self, policy: Policy, second: Flags, proposed: Flags, counts: Flags) -> None:
         n, cost = policy.horizon, float(policy.edges[0])

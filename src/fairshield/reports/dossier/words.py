@@ -78,7 +78,7 @@ def promise(dossier: Dossier) -> Promise:
     """What the policy guarantees, on which conditions, and what it does not."""
     policy = dossier.policy
     if policy is None:
-        return _no_policy(dossier)
+        return _NO_POLICY
     window = policy.window_policy
     if window is None:
         found = _periodic(dossier, policy)
@@ -102,23 +102,20 @@ def promise(dossier: Dossier) -> Promise:
     return found
 
 
-def _no_policy(dossier: Dossier) -> Promise:
-    return Promise(
-        "plain",
-        "No policy was given: the log speaks for itself alone",
-        (
-            "The property was checked on what was logged. Whether it would have held for another "
-            "sequence of requests cannot be said, nor whether a shield decided at all.",
-        ),
-        (),
-        (
-            "Whether the decisions are those of a shield: no policy was there to derive them from.",
-            "Why proposals were overruled: reasons are what the log says, if it says any.",
-            "What overruling was expected to cost.",
-        ),
-    )
-
-
+_NO_POLICY = Promise(
+    "plain",
+    "No policy was given: the log speaks for itself alone",
+    (
+        "The property was checked on what was logged. Whether it would have held for another "
+        "sequence of requests cannot be said, nor whether a shield decided at all.",
+    ),
+    (),
+    (
+        "Whether the decisions are those of a shield: no policy was there to derive them from.",
+        "Why proposals were overruled: reasons are what the log says, if it says any.",
+        "What overruling was expected to cost.",
+    ),
+)
 _CARRIED_OUT = (
     "Every decision of the {noun} is taken by the shield, carried out as it was taken, and counted "
     "once, for the right group."
