@@ -12,8 +12,8 @@ from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Unseen
 from fairshield.cli.audit_database import audit_all, receipt_of
 from fairshield.cli.audit_log import Task, audit_one, data_of
-from fairshield.cli.audit_page import new_keeper, page_target, print_page, write_page
 from fairshield.cli.audit_report import print_report
+from fairshield.cli.extras import needed_by
 from fairshield.cli.options import (
     checkpoint_option,
     examples,
@@ -26,7 +26,7 @@ from fairshield.cli.options import (
     start_option,
     unseen_option,
 )
-from fairshield.cli.output import INCONCLUSIVE, print_json
+from fairshield.cli.output import INCONCLUSIVE, human_size, print_facts, print_json
 from fairshield.cli.own import imports_of
 from fairshield.cli.reading import given_reading, reading_argument
 from fairshield.records.dates import By
@@ -151,15 +151,20 @@ def audit(
     if date is not None and page is None:
         raise InvalidValueError("--date goes with --html: it is printed on the page")
     task = Task(log[0], policy, names, reading, unseen, chosen, date or "", imports_of(ctx))
-    target = None if page is None else page_target(page, log[0])
-    found = audit_one(task, None if target is None else new_keeper())
-    written = None if target is None else write_page(found, target)
+    if page is None:
+        found, written = audit_one(task), None
+    else:
+        with needed_by("audit --html", extra="cli"):
+            from fairshield.cli.audit_page import audit_with_page
+        found, written = audit_with_page(task, page)
     if as_json:
         print_json(data_of(found) | ({} if written is None else {"page": written}))
     else:
         print_report(found)
         if written is not None:
-            print_page(written)
+            size = human_size(written["bytes"])
+            click.echo("")
+            print_facts([("page", f"{written['path']}, {size}"), ("its sha256", written["sha256"])])
     ctx.exit(_status(found.report))
 
 

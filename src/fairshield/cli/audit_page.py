@@ -1,4 +1,7 @@
-"""``write_page`` writes the page of ``fairshield audit --html``."""
+"""``audit_with_page`` audits a log for ``fairshield audit --html``, and writes the page.
+
+It needs the extra ``cli``.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,22 @@ from typing import Any
 import click
 
 from fairshield.base.errors import InvalidValueError
-from fairshield.cli.audit_log import Found, Task
-from fairshield.cli.extras import needed_by
-from fairshield.cli.output import (
-    check_target,
-    human_size,
-    print_facts,
-)
+from fairshield.cli.audit_log import Found, Task, audit_one
+from fairshield.cli.output import check_target
 from fairshield.cli.reading import given_reading
 from fairshield.policy.artifact import digest_of, replacing
+from fairshield.reports.dossier import MARK, Keeper, Source, collect, render
 
 
-def page_target(page: str, log: str) -> Path:
+def audit_with_page(task: Task, page: str) -> tuple[Found, dict[str, Any]]:
+    """Audit the log and write the page; returns what was found, and what was written where."""
+    target = _target(page, task.log)
+    found = audit_one(task, Keeper())
+    return found, _write(found, target)
+
+
+def _target(page: str, log: str) -> Path:
     """The path of the page; refuses names that are not HTML, and files of other origin."""
-    with needed_by("audit --html", extra="cli"):
-        from fairshield.reports.dossier import MARK
-
     target = Path(page or ("audit.html" if log == "-" else f"{Path(log).stem}-audit.html"))
     if target.suffix.lower() not in (".html", ".htm"):
         raise InvalidValueError(f"--html writes a page, as in --html audit.html, got {page!r}")
@@ -40,17 +43,8 @@ def page_target(page: str, log: str) -> Path:
     return target
 
 
-def new_keeper() -> Any:
-    """A keeper, which records for the page what the audit finds of each decision."""
-    from fairshield.reports.dossier import Keeper
-
-    return Keeper()
-
-
-def write_page(found: Found, target: Path) -> dict[str, Any]:
+def _write(found: Found, target: Path) -> dict[str, Any]:
     """Write the page; returns where it is, its size and its digest."""
-    from fairshield.reports.dossier import Source, collect, render
-
     task, chosen = found.task, found.task.chosen
     if not found.report.overruled_by_group:
         raise InvalidValueError(
@@ -115,10 +109,3 @@ def _option(name: str, value: Any) -> list[str]:
     if name == "checkpoints":
         return [word for point in value for word in ("--checkpoint", str(point))]
     return [flag, str(int(value)) if isinstance(value, bool) else str(value)]
-
-
-def print_page(written: dict[str, Any]) -> None:
-    """Where the page is, and its digest."""
-    click.echo("")
-    size = human_size(written["bytes"])
-    print_facts([("page", f"{written['path']}, {size}"), ("its sha256", written["sha256"])])

@@ -77,14 +77,14 @@ def _with_edges(axis: Axis, low: float, high: float, at_y: _Scale) -> list[float
 
 def draws_ways(dossier: Dossier) -> bool:
     """Whether the bias after every decision is drawn, and not only at the ends of windows."""
-    return dossier.noun == "period" or len(dossier.ends) <= _FEW_ENDS
+    return dossier.goes_on or len(dossier.ends) <= _FEW_ENDS
 
 
 def within_chart(dossier: Dossier, series: DrawnSeries) -> Markup | None:
     """Bias by position in the window: its median, and where nine of ten windows are."""
     windows = [w for w in dossier.report.windows if w.complete]
     length = dossier.length
-    if dossier.noun == "period" or length is None or len(windows) < _MANY_WINDOWS:
+    if dossier.goes_on or length is None or len(windows) < _MANY_WINDOWS:
         return None
     shown = np.unique(np.linspace(0, length - 1, min(length, _PLOT)).astype(np.int64))
     fans = []
@@ -142,7 +142,7 @@ def _settled(dossier: Dossier) -> NDArray[np.bool_]:
 
 def _starts(dossier: Dossier) -> Ints:
     """Decisions before which counters, and so lines, begin again."""
-    if dossier.noun == "period" or not len(dossier.ends):
+    if dossier.goes_on or not len(dossier.ends):
         return np.zeros(1, np.int64)
     return np.concatenate(([0], dossier.ends[:-1]))
 

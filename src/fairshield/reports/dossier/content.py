@@ -94,9 +94,9 @@ class Dossier:
     ----------
     prop, groups, start, checkpoints
         What had to hold, between whom, counted from where, and at which other moments.
-    noun, length
-        ``"window"`` (counters begin again) or ``"period"`` (they go on), and its decisions;
-        ``None``: the whole log is one window.
+    goes_on, length
+        Whether counters go on from one window to the next, and the decisions of a window; ``None``:
+        the whole log is one window.
     report
         What the audit found.
     policy, standing
@@ -123,7 +123,7 @@ class Dossier:
     groups: tuple[Group, ...]
     start: Counts
     checkpoints: tuple[int, ...]
-    noun: Noun
+    goes_on: bool
     length: int | None
     report: AuditReport
     policy: PeriodicPolicy | None
@@ -143,9 +143,14 @@ class Dossier:
     by: str | None = None
 
     @property
+    def noun(self) -> Noun:
+        """``"period"`` if counters go on, else ``"window"``."""
+        return "period" if self.goes_on else "window"
+
+    @property
     def first(self) -> int:
         """The number of the first window: windows count from 0, periods from 1."""
-        return 1 if self.noun == "period" else 0
+        return int(self.goes_on)
 
     @property
     def called(self) -> str:
@@ -251,11 +256,10 @@ def collect(
     """The dossier of an audit that ``keeper`` has watched; arguments are those of the audit."""
     groups = tuple(report.overruled_by_group)
     windows = report.windows
-    noun: Noun = "window" if period is None else "period"
-    length, kind = horizon if period is None else period, None
+    goes_on, length, kind = period is not None, period or horizon, None
     if policy is not None:
         kind = kind_of(policy)
-        noun, length, start, checkpoints = kind.noun, kind.length, kind.start, kind.due[:-1]
+        goes_on, length, start, checkpoints = kind.goes_on, kind.length, kind.start, kind.due[:-1]
     counters = np.array(keeper.numbers, np.int64).reshape(-1, 2 * len(groups))
     paid = np.array([keeper.paid_by_window.get(i, 0.0) for i in range(len(windows))])
     ends = np.cumsum([window.decisions for window in windows], dtype=np.int64)
@@ -267,7 +271,7 @@ def collect(
         groups=groups,
         start=Counts.zero(groups) if start is None else start,
         checkpoints=tuple(sorted(set(checkpoints))),
-        noun=noun,
+        goes_on=goes_on,
         length=length,
         report=report,
         policy=kind,
