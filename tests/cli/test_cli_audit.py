@@ -80,6 +80,20 @@ def test_a_violation_is_shown_with_its_line_and_exits_with_1(command: Any, decid
     ]
 
 
+def test_a_missing_line_is_found(command: Any, plain: Path, decided: Path, tmp_path: Path) -> None:
+    lines = decided.read_text().splitlines()
+    log, page = tmp_path / "log.jsonl", tmp_path / "page.html"
+    log.write_text("\n".join([*lines[:3], *lines[4:]]) + "\n")
+    result = command("audit", log, "--policy", plain, "--html", page)
+    assert result.exit_code == 1
+    told = "its 'position' is 4 where 3 was expected: a line is missing, doubled or out of order"
+    assert f"line 4: {told}" in result.stdout
+    assert "a line is missing, doubled or out of order" in page.read_text()
+    report = json.loads(command("audit", log, "--policy", plain, "--json").stdout)
+    assert report["difference"]["expected"] is None
+    assert report["difference"]["reason"] == told
+
+
 def test_a_changed_decision_is_found(command: Any, plain: Path, decided: Path) -> None:
     lines = decided.read_text().splitlines()
     answer = json.loads(lines[4])

@@ -525,6 +525,36 @@ def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
             fs.audit(PARITY, [], **options)
 
 
+@pytest.mark.parametrize(
+    ("order", "line", "sentence"),
+    [
+        ([0, 1, 3, 4, 5], 3, "its 'position' is 3 where 2 was expected"),
+        ([0, 1, 1, 2, 3], 3, "its 'position' is 1 where 2 was expected"),
+        ([1, 0, 2, 3, 4], 1, "its 'position' is 1 where 0 was expected"),
+        ([*range(6), 7, 8], 7, "its 'position' is 1 where 0 was expected"),
+    ],
+)
+@pytest.mark.parametrize("by", ["policy", "shield"])
+def test_a_line_that_is_missing_doubled_or_out_of_order_is_named(
+    order: list[int], line: int, sentence: str, by: str
+) -> None:
+    policy = fs.synthesize(PARITY, EVEN, horizon=6)
+    run, whole = fs.Run(policy), []
+    for group in "abab" * 3:
+        made = run.decide(group, proposed=True)
+        place = {"window": made.window, "position": made.position, "reason": made.reason}
+        whole.append({**logged(made, None), **place})
+    again: dict[str, Any] = {"policy": policy} if by == "policy" else {"shield": fs.Run(policy)}
+    found = fs.audit(PARITY, records_of([whole[i] for i in order]), **again)
+    assert found.difference is not None
+    assert (found.difference.line, found.difference.expected) == (line, None)
+    assert sentence in found.difference.reason
+    assert not found
+    others = [{k: v for k, v in whole[i].items() if k != "reason"} for i in order]
+    assert fs.audit(PARITY, records_of(others), policy=policy).difference is None
+    assert fs.audit(PARITY, records_of(whole[6:]), policy=policy).difference is None
+
+
 def test_a_log_that_outlives_the_plan_names_its_line() -> None:
     policy = ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 2, periods=1)
     log = periodic_log(policy, [Request("a", True, 1.0, True)] * 2)

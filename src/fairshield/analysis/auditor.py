@@ -177,6 +177,10 @@ class LogAuditor:
         """Decide the request again, until a decision differs."""
         if self.decider is None or self.difference is not None:
             return None
+        if record.fields.get("position", self.recount.decided) != self.recount.decided:
+            self.difference = self._misplaced(record, entry)
+            if self.difference is not None:
+                return None
         proposed = record.flag("proposed")
         try:
             ours = self.decider.decide(entry.group, proposed=proposed, cost=entry.cost)
@@ -187,6 +191,18 @@ class LogAuditor:
         elif entry.outcome is not None and self.decider_labelled:
             self.decider.observe(ours, outcome=entry.outcome)
         return ours
+
+    def _misplaced(self, record: Record, entry: _Entry) -> Difference | None:
+        """The difference of a decision whose place in its window, as logged, is not the next."""
+        place, expected = str(record.fields["position"]), str(self.recount.decided)
+        # A log that no shield wrote may call something else a position.
+        if place == expected or not record.fields.keys() >= {"window", "overruled", "reason"}:
+            return None
+        return Difference(
+            entry.line, entry.accepted, None,
+            f"its 'position' is {place} where {expected} was expected: a line is missing, doubled "
+            "or out of order",
+        )  # fmt: skip
 
     def _tally(self, entry: _Entry) -> None:
         position = self.recount.decided

@@ -87,11 +87,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference is a logged decision that the policy would not have made, and the reason."""
+    """Difference is a logged decision that the policy would not have made, and the reason.
+
+    ``expected`` is ``None`` where the decision is not the next one: its ``reason`` says which was.
+    """
 
     line: int
     accepted: bool
-    expected: bool
+    expected: bool | None
     reason: str
 
 

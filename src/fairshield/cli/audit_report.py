@@ -182,6 +182,8 @@ def _derived_again(found: Found) -> list[tuple[str, str]]:
         n = report.decisions
         text = f"all {n:,} decisions are the policy's" if n > 1 else "the decision is the policy's"
         return [("derived again", text)]
+    if differs.expected is None:
+        return [("not the policy's", f"line {differs.line}: {differs.reason}")]
     did, should = (("accepted", "rejected")[not y] for y in (differs.accepted, differs.expected))
     text = f"line {differs.line} {did}, the policy would have {should} ({differs.reason})"
     return [("not the policy's", text)]
