@@ -512,12 +512,15 @@ def test_windows_may_be_decided_again_by_a_run(stream: list[Request], changed: b
 
 def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
     policy = fs.synthesize(PARITY, EVEN, horizon=6)
-    used = fs.Run(policy)
+    used, at_an_end = fs.Run(policy), fs.Run(policy)
     used.decide("a", proposed=True)
+    at_an_end.decide_many(["a"] * 6, [True] * 6)
     for options, sentence in (
-        ({"shield": used}, "has made 1 decisions already: give a new one"),
-        ({"shield": fs.Shield(policy)}, "give a Run, got .*Shield.*goes in policy"),
-        ({"shield": policy}, "give a Run, got "),
+        ({"shield": used}, "has decided already, 1 times: give a new one"),
+        ({"shield": at_an_end}, "has decided already, 6 times: give a new one"),
+        ({"policy": used}, "a run goes in shield, got "),
+        ({"shield": fs.Shield(policy)}, r"give a Run, such as .*, got .*Shield.*goes in policy"),
+        ({"shield": policy}, r"give a Run, such as Run\(policy\), got "),
         ({"policy": PERIODIC[0]}, r"a periodic policy goes in shield, as Run\(policy\), got "),
         ({"policy": policy, "shield": fs.Run(policy)}, "policy .* and shield .* leave out one"),
     ):

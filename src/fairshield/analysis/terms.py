@@ -35,10 +35,12 @@ def check_deciders(policy: Policy | None, run: DecidingRun | None) -> None:
             "decided, and only one can decide the log again: leave out one of the two"
         )
     if policy is not None:
+        given: object = policy
+        run_given = isinstance(given, DecidingRun)
+        kind, how = ("a run", "") if run_given else ("a periodic policy", ", as Run(policy)")
         check_kind(
             policy, Policy,
-            f"{called('policy')} decides one window: a periodic policy goes in "
-            f"{called('shield')}, as Run(policy)",
+            f"{called('policy')} decides one window: {kind} goes in {called('shield')}{how}",
         )  # fmt: skip
     if run is not None:
         _check_run(run)
@@ -49,13 +51,13 @@ def _check_run(run: object) -> None:
     if not isinstance(run, DecidingRun):
         raise InvalidValueError(
             f"{called('shield')} decides the log again from its first decision, window after "
-            f"window: give a Run, got {shown(run)}; the policy of one window goes in "
-            f"{called('policy')}"
+            f"window: give a Run, such as Run(policy), got {shown(run)}; the policy of one window "
+            f"goes in {called('policy')}"
         )
     if run.completed or run.position:
         made = run.completed * run.policy.length + run.position
         raise InvalidValueError(
-            f"the run given as {called('shield')} has made {made} decisions already: give a new "
+            f"the run given as {called('shield')} has decided already, {made} times: give a new "
             "one of the same policy, Run(run.policy)"
         )
 
