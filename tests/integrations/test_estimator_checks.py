@@ -50,6 +50,16 @@ def expected_failures(estimator: ShieldedClassifier) -> dict[str, str]:
     return FAILING if estimator.prop.bound < 1 else {}
 
 
+@pytest.fixture
+def drawn_alike() -> None:
+    """The same draws in every run: one check takes a permutation from numpy's global generator.
+
+    With a few permutations nobody is overruled in another place, and an expected failure passes.
+    """
+    np.random.seed(0)  # noqa: NPY002  (it is the global generator that the check draws from)
+
+
+@pytest.mark.usefixtures("drawn_alike")
 # Some checks have labels of text, and it matters to none which of them is acceptance.
 @pytest.mark.filterwarnings("ignore:labels are text:UserWarning")
 @parametrize_with_checks(
