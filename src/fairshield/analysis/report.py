@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from fairshield.base.counts import Counts, Group
+from fairshield.base.plain import plain_counts, plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.records import Record
@@ -273,25 +272,6 @@ class AuditReport:
             "difference": None if self.difference is None else asdict(self.difference),
             "windows": [_plain(window) for window in self.windows],
         }
-
-
-def plain_counts(counts: Counts) -> list[list[Any]]:
-    """``[group, seen, accepted]`` of each group."""
-    return [[group, *count] for group, count in counts.items()]
-
-
-def plain_number(value: float) -> float | None:
-    """``value``, or ``None`` for the infinity that JSON lacks."""
-    return value if math.isfinite(value) else None
-
-
-def with_keys(data: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """A copy of ``data`` with keys renamed by ``keys``.
-
-    >>> with_keys({"paid": 2.0, "overruled": 1}, {"paid": "cost_paid"})
-    {'cost_paid': 2.0, 'overruled': 1}
-    """
-    return {keys.get(key, key): value for key, value in data.items()}
 
 
 _DECIDED = {"decisions": "decided", "position": "decided"}

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from fairshield.analysis.report import plain_counts, plain_number, with_keys
 from fairshield.base.counts import Counts, Group
+from fairshield.base.plain import plain_counts, plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.monitor.words import Kind, facts_of

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts, GroupCount
+from fairshield.base.plain import plain_number
 from fairshield.monitor.report import MonitoredWindow, number_from
 from fairshield.runtime.judging import Flags, Ints, Moments
 from fairshield.runtime.ledger import Ledger

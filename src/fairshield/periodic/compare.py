@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.analysis.report import plain_number, with_keys
 from fairshield.base.counts import Counts, is_whole
 from fairshield.base.errors import InfeasibleError, InvalidValueError, MemoryLimitError
+from fairshield.base.plain import plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.inputs import Inputs
 from fairshield.periodic.cumulative import NOBODY, Compared, compared_kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairshield.analysis.report import with_keys
+from fairshield.base.plain import with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.periodic.state import plain_past
 from fairshield.spec import AT_LAST, UNTOLD, Certificate, Verdict, verdict_of

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from fairshield.analysis.report import plain_counts, plain_number, with_keys
 from fairshield.base.counts import At, Counts, Group, is_whole
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.plain import plain_counts, plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.runtime.judging import VerdictCount
 from fairshield.runtime.step import Decision, Why

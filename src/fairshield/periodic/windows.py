@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.analysis.report import with_keys
 from fairshield.base.counts import Group
+from fairshield.base.plain import with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.periodic.policy import PeriodicPolicy

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairshield.analysis.report import plain_counts
 from fairshield.base.counts import Counts, in_words
 from fairshield.base.errors import InvalidValueError
+from fairshield.base.plain import plain_counts
 from fairshield.policy import Policy
 from fairshield.spec import (
     Property,

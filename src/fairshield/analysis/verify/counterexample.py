@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairshield.analysis.report import plain_counts, plain_number
 from fairshield.base.counts import At, Counts, Group, in_words
+from fairshield.base.plain import plain_counts, plain_number
 from fairshield.spec import Property
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts, Group, GroupCount
+from fairshield.base.plain import plain_number
 from fairshield.periodic import PeriodicPolicy
 from fairshield.policy import Policy
 from fairshield.runtime.ledger import Ledger

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Group, unknown_group
 from fairshield.base.errors import FairshieldError
+from fairshield.base.plain import plain_number
 from fairshield.periodic import PeriodicPolicy
 from fairshield.records import declared
 from fairshield.service.log.entries import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Group
+from fairshield.base.plain import plain_number
 from fairshield.service.log.live import LiveStream
 from fairshield.spec import AT_LAST
 from fairshield.wire.messages import (

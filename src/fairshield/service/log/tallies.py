@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from fairshield.analysis.report import plain_number
 from fairshield.base.counts import Counts
+from fairshield.base.plain import plain_number
 from fairshield.runtime.ledger import Ledger
 from fairshield.spec import Verdict
 
