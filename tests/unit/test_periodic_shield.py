@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -468,6 +469,26 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 
 def bounded(bounds: Any) -> fs.Run:
     return fs.StaticBoundedShield(DP, EVEN, period=4, bounds=bounds)
+
+
+SHIELDS: dict[str, Callable[..., fs.Run]] = {
+    "static-fair": fs.StaticFairShield,
+    "static-bounded": fs.StaticBoundedShield,
+    "dynamic": fs.DynamicShield,
+    "exact": partial(fs.ExactPeriodicShield, periods=PERIODS),
+    "perpetual": fs.PerpetualShield,
+}
+
+
+@pytest.mark.parametrize("name", SHIELDS)
+def test_a_shield_by_name_is_the_run_of_its_policy(name: str) -> None:
+    by_name = SHIELDS[name](DP, EVEN, period=T, unseen="follow")
+    run = fs.Run(FIVE[name](DP, EVEN), unseen="follow")
+    for group in "abcab":
+        assert by_name.decide(group, proposed=True) == run.decide(group, proposed=True)
+    assert by_name.followed == run.followed == {"c": fs.GroupCount(1, 1)}
+    resumed = SHIELDS[name](DP, EVEN, period=T, unseen="follow", state=by_name.state)
+    assert resumed.state == run.state
 
 
 @pytest.mark.parametrize(("mistake", "says"), MISTAKES)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fairshield.base.counts import Counts
+from typing import TypedDict, Unpack
+
+from fairshield.base.counts import Counts, Group
+from fairshield.base.groups import Unseen
 from fairshield.inputs import Inputs
 from fairshield.periodic.course import State
 from fairshield.periodic.cumulative import NOBODY
@@ -12,6 +15,13 @@ from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.run import Run
 from fairshield.periodic.static import Bounds, StaticBounded, StaticFair
 from fairshield.spec import Property
+
+
+class RunOptions(TypedDict, total=False):
+    """What :class:`~fairshield.Run` takes beside a policy: a state, and the rule ``unseen``."""
+
+    state: State | None
+    unseen: Unseen | str | dict[Group, Group]
 
 
 class StaticFairShield(Run):
@@ -36,10 +46,10 @@ class StaticFairShield(Run):
         *,
         period: int,
         start: Counts | None = None,
-        state: State | None = None,
+        **run: Unpack[RunOptions],
     ) -> None:
         policy = StaticFair(prop, inputs, period, start=start or NOBODY)
-        super().__init__(policy, state=state)
+        super().__init__(policy, **run)
 
 
 class StaticBoundedShield(Run):
@@ -64,10 +74,10 @@ class StaticBoundedShield(Run):
         period: int,
         bounds: Bounds = "centred",
         start: Counts | None = None,
-        state: State | None = None,
+        **run: Unpack[RunOptions],
     ) -> None:
         policy = StaticBounded(prop, inputs, period, bounds=bounds, start=start or NOBODY)
-        super().__init__(policy, state=state)
+        super().__init__(policy, **run)
 
 
 class DynamicShield(Run):
@@ -94,10 +104,10 @@ class DynamicShield(Run):
         period: int,
         fallback: Fallback = "best-effort",
         start: Counts | None = None,
-        state: State | None = None,
+        **run: Unpack[RunOptions],
     ) -> None:
         policy = Dynamic(prop, inputs, period, fallback=fallback, start=start or NOBODY)
-        super().__init__(policy, state=state)
+        super().__init__(policy, **run)
 
 
 class ExactPeriodicShield(Run):
@@ -118,10 +128,10 @@ class ExactPeriodicShield(Run):
         period: int,
         periods: int,
         start: Counts | None = None,
-        state: State | None = None,
+        **run: Unpack[RunOptions],
     ) -> None:
         policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
-        super().__init__(policy, state=state)
+        super().__init__(policy, **run)
 
 
 class PerpetualShield(Run):
@@ -147,7 +157,7 @@ class PerpetualShield(Run):
         period: int,
         lookahead: int = 2,
         start: Counts | None = None,
-        state: State | None = None,
+        **run: Unpack[RunOptions],
     ) -> None:
         policy = Perpetual(prop, inputs, period, lookahead=lookahead, start=start or NOBODY)
-        super().__init__(policy, state=state)
+        super().__init__(policy, **run)
