@@ -247,7 +247,7 @@ def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | Non
         gained = outcome.gained
         return np.asarray((gained[..., 0] > least) & (gained[..., 2] > least))
     if setting.shield == "dynamic":
-        return outcome.planned
+        return outcome.guaranteed
     # A shield that goes inactive does not compute whether the period could have been fair.
     return None if setting.shield == "inactive" else outcome.condition_met
 

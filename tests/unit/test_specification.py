@@ -29,7 +29,7 @@ def test_what_is_left_of_a_window_keeps_everything_else() -> None:
     )
     counts = fs.Counts({"a": (2, 1), "b": (3, 1)})
     rest = spec.rest(counts, 5)
-    assert (rest.horizon, rest.further, rest.planned) == (3, 4, 7)
+    assert (rest.horizon, rest.further, rest.plan_length) == (3, 4, 7)
     assert rest.checkpoints == (1, 3)
     assert (rest.prop, rest.terminal, rest.start) == (PARITY, terminal, counts)
     np.testing.assert_array_equal(rest.inputs.table(7).probs, DAY.table(12).probs[5:])
@@ -84,5 +84,5 @@ def test_a_specification_is_as_good_as_its_arguments() -> None:
     spec = Specification.of(PARITY, EVEN, horizon=10, checkpoints=[7, 3, 7, 10])
     assert spec.checkpoints == (3, 7)
     assert spec.due == (3, 7, 10)
-    assert replace(spec, further=2, checkpoints=(10,)).planned == 12
+    assert replace(spec, further=2, checkpoints=(10,)).plan_length == 12
     assert math.isclose(Specification.of(PARITY, EVEN, horizon=2, spread=2).rise[-1], 2.0)

@@ -127,9 +127,9 @@ class Outcome:
         Decisions in a period.
     accepted
         ``(runs, decisions)``: the final decisions.
-    planned
-        ``(runs, periods)``: whether the policy of the period could promise, when it began, that
-        it would end fair; ``None`` without a shield.
+    guaranteed
+        ``(runs, periods)``: whether a period was certain to end fair when it began; ``None``
+        without a shield.
     """
 
     prop: Property
@@ -138,10 +138,11 @@ class Outcome:
     condition: Condition | None
     streams: Streams
     accepted: Flags
-    planned: Flags | None = None
+    guaranteed: Flags | None = None
 
     period = Renamed("length")
     costs = Renamed("paid")
+    planned = Renamed("guaranteed")
 
     @cached_property
     def gained(self) -> Ints:
@@ -256,17 +257,16 @@ def _job(
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(starts) + 1))
     columns = slice(period * policy.length, (period + 1) * policy.length)
-    assert outcome.planned is not None
-    planned = outcome.planned
+    assert outcome.guaranteed is not None
+    guaranteed = outcome.guaranteed
 
     def job(number: int) -> None:
         n_a, k_a, n_b, k_b = starts[number].tolist()
         a, b = policy.groups
         window = policy.window(Counts({a: (n_a, k_a), b: (n_b, k_b)}), period)
         runs = order[edges[number] : edges[number + 1]]
-        planned[runs, period] = window.policy.prop == policy.enforced and window.policy.guarantees(
-            window.counts, window.decided
-        )
+        whole = window.policy.prop == policy.enforced
+        guaranteed[runs, period] = whole and window.policy.guarantees(window.counts, window.decided)
         accepted, gained = _decide(window, outcome.streams, runs, columns)
         outcome.accepted[runs, columns] = accepted
         totals[runs] += gained

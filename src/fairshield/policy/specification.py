@@ -92,7 +92,7 @@ class Specification:
             raise InvalidValueError(
                 f"counters start for groups {tuple(self.start)}, not {self.groups}"
             )
-        _check_points(self.checkpoints, self.planned)
+        _check_points(self.checkpoints, self.plan_length)
         _check_terminal(self.prop, self.terminal)
         _check_spread(self.spread, self.further)
 
@@ -107,7 +107,7 @@ class Specification:
         return self.prop.relevant_outcome is not None
 
     @property
-    def planned(self) -> int:
+    def plan_length(self) -> int:
         """Decisions of the whole plan."""
         return self.horizon + self.further
 
@@ -125,7 +125,7 @@ class Specification:
         """What must hold after so many decisions; at the end of the plan ``terminal`` as well."""
         if decided not in self.due:
             return ()
-        return (self.prop,) if decided < self.planned else both(self.prop, self.terminal)
+        return (self.prop,) if decided < self.plan_length else both(self.prop, self.terminal)
 
     def keeps(self, counts: Counts, decided: int) -> bool:
         """Whether these counters, start included, satisfy what is required after so many decisions.
@@ -200,7 +200,7 @@ class Specification:
         rise = self.rise
         return replace(
             self,
-            inputs=self.inputs.after(decided, self.planned - decided),
+            inputs=self.inputs.after(decided, self.plan_length - decided),
             # At the horizon, the ``further`` decisions are left.
             horizon=left or self.further,
             further=self.further if left else 0,

@@ -31,6 +31,6 @@ def cost_to_go(policy: Policy, counts: Counts, decided: int) -> float:
     estimated = policy.decisions.estimate(counts, decided)
     if estimated is not None:
         return estimated
-    if decided == policy.spec.planned:
+    if decided == policy.spec.plan_length:
         return 0.0
     return least_cost(policy.decisions.rest(policy.spec, counts, decided))

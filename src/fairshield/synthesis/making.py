@@ -18,10 +18,10 @@ _MOST_REFERENCE = 200
 
 def make_policy(spec: Specification, options: Options = Options()) -> Policy:  # noqa: B008 frozen
     """:func:`fairshield.synthesize` without the warning that the property can never bind."""
-    if options.backend == "reference" and spec.planned > _MOST_REFERENCE:
+    if options.backend == "reference" and spec.plan_length > _MOST_REFERENCE:
         raise InvalidValueError(
-            f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {spec.planned}: use "
-            "'cpu'"
+            f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {spec.plan_length}: "
+            "use 'cpu'"
         )
     if len(spec.groups) > 2:
         from fairshield.synthesis.exact import many
@@ -32,7 +32,7 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
             f"best_effort is for one window, and further={spec.further} plans beyond it: leave one "
             "out"
         )
-    layout = layout_of(spec.planned, spec.labelled)
+    layout = layout_of(spec.plan_length, spec.labelled)
     backend = chosen_backend(options.backend, layout, spec.n_levels, record=spec.horizon)
     options, obstacle = replace(options, backend=backend), obstacle_of(spec)
     most = MOST_ON_DEVICE if backend == "cuda" else MOST_STATES

@@ -224,7 +224,7 @@ def without_floor(value: float) -> float:
 def make_problem(spec: Specification) -> Problem:
     """The numbers of a specification, over the whole plan."""
     prop, rise = spec.prop, spec.rise
-    table = spec.inputs.table(spec.planned)
+    table = spec.inputs.table(spec.plan_length)
     probs = table.probs
     relevant = table.relevance(prop.relevant_outcome)
     prices = np.broadcast_to(table.levels, probs.shape)
@@ -238,7 +238,7 @@ def make_problem(spec: Specification) -> Problem:
         prop=prop,
         terminal=spec.terminal,
         table=table,
-        horizon=spec.planned,
+        horizon=spec.plan_length,
         start=tuple(spec.start.values()),
         checkpoints=spec.checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),

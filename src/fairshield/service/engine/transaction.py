@@ -110,7 +110,7 @@ class Transaction:
             self._answer(job, slot.broken)
         elif live is None or slot.busy is not None:
             slot.waiting.append(job)
-        elif not live.planned:
+        elif not live.plan_made:
             self.engine.apply_elsewhere(slot, job, None)
         else:
             try:
@@ -128,7 +128,7 @@ class Transaction:
             live = lives.get(slot.name)
             if live is None or heads.get(live.number, live.seq) != live.seq:
                 continue
-            at_once = slot.busy is None and live.planned
+            at_once = slot.busy is None and live.plan_made
             seen = job.look(live) if at_once else job.last(live)
             if seen is not None:
                 found[slot.name] = seen
@@ -339,7 +339,7 @@ class Transaction:
             self._earlier.add(live.number, ask.key, logged)
             self.touched.add(slot.name)
         self._after.append(lambda: self._reply(live, ask, logged))
-        if not live.planned:
+        if not live.plan_made:
             # Before anybody asks: the plan of the next period.
             self._after.append(
                 lambda: self._look(slot, StreamLook(None, slot.name, LiveStream.plan))

@@ -139,16 +139,16 @@ class Standing:
     def replay_takes_long(self, row: EntryRow) -> bool:
         """:meth:`takes_long`, for an entry that is there."""
         person = self.created.human and row.n is None
-        return not self.planned or (self.policy.mends and person)
+        return not self.plan_made or (self.policy.mends and person)
 
     @property
-    def planned(self) -> bool:
+    def plan_made(self) -> bool:
         """Whether the state can be read without making a plan."""
         return self.closed or not self.remaining or self.run.planned > 0
 
     def plan(self) -> None:
         """Make the plan that the next decision needs, if there is none yet."""
-        if not self.planned:
+        if not self.plan_made:
             self.run.plan()
 
     @property

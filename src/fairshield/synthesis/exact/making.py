@@ -57,7 +57,7 @@ def with_least_cost(policy: Policy, options: Options) -> Policy:
     spec = policy.spec
     if policy.expected_cost == math.inf:
         raise InfeasibleError(
-            f"{spec.prop} cannot be guaranteed over {spec.planned} decisions starting from "
+            f"{spec.prop} cannot be guaranteed over {spec.plan_length} decisions starting from "
             f"{so_far(spec.start)}: some order of arrivals defeats every shield. Loosen the bound, "
             f"set {called('min_support')} so that the property binds only once each group has "
             "enough people, lengthen the horizon, or drop early checkpoints"
@@ -76,7 +76,7 @@ def with_least_cost(policy: Policy, options: Options) -> Policy:
 
 def check_fits(spec: Specification, backend: Backend) -> None:
     """Raise :class:`MemoryLimitError` if the tables would not fit where they are made or kept."""
-    layout, n_levels = layout_of(spec.planned, spec.labelled), spec.n_levels
+    layout, n_levels = layout_of(spec.plan_length, spec.labelled), spec.n_levels
     if backend == "cuda":
         check_device_memory(layout, n_levels, record=spec.horizon)
         check_policy_memory(layout_of(spec.horizon, spec.labelled), n_levels)
