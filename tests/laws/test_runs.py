@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import fairshield as fs
-from fairshield.periodic import PeriodicPolicy, Repeated, kind_of
+from fairshield.periodic import PeriodicPolicy, Repeated, Streams, decide_runs, kind_of
 from fairshield.periodic.compare import make_policies
 from fairshield.periodic.cumulative import compared_kinds
 
@@ -61,6 +62,11 @@ def people(n: int, names: tuple[Any, Any] = GROUPS) -> list[Person]:
     return [Person(names[(i * i // 3) % 2], i % 3 != 0, COSTS[i % 2], i % 4 > 0) for i in range(n)]
 
 
+def lopsided(n: int) -> list[Person]:
+    """All but one of every six of the same group, so that the other one stays small."""
+    return [Person(GROUPS[i % 6 == 5], i % 6 == 3, 1.0, True) for i in range(n)]
+
+
 def decide(run: fs.Run, person: Person) -> fs.Decision:
     decision = run.decide(person.group, proposed=person.proposed, cost=person.cost)
     if run.policy.labelled:
@@ -104,6 +110,27 @@ def test_a_run_that_is_resumed_after_any_decision_goes_on_the_same(policy: Perio
             assert resumed.decide("z", proposed=True) == steady.decide("z", proposed=True)
         assert resumed.state == steady.state
         assert str(resumed) == str(steady)
+
+
+def test_who_asks_what_is_guaranteed_changes_nothing(policy: PeriodicPolicy) -> None:
+    for some in (people(3 * LENGTH), lopsided(3 * LENGTH)):
+        run, asked = fs.Run(policy), fs.Run(policy)
+        for person in some:
+            state = asked.state
+            assert state == run.state
+            _ = asked.guarantee, asked.guaranteed
+            asked.plan()
+            assert asked.state == state
+            assert decide(asked, person) == decide(run, person)
+
+
+def test_who_has_all_plans_never_waits_for_one(policy: PeriodicPolicy) -> None:
+    run = fs.Run(policy)
+    run.plan()
+    for person in people(3 * LENGTH):
+        assert run.planned > 0 or policy.largest_plan
+        decide(run, person)
+    assert (run.planned == 0) == bool(run.over or policy.largest_plan)
 
 
 def test_many_at_once_are_decided_as_one_by_one(policy: PeriodicPolicy) -> None:
@@ -161,6 +188,31 @@ def test_a_kind_says_what_carries_over(policy: PeriodicPolicy) -> None:
     reached = {policy.carried(counts) for counts in (before, *ends)}
     assert run.counts in reached
     assert policy.begins_with(run.counts, 1)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if not kind.endswith("repeated")])
+def test_runs_decided_at_once_are_guaranteed_as_one_by_one(kind: str) -> None:
+    policy = made(kind)
+    for some in (people(3 * LENGTH), lopsided(3 * LENGTH)):
+        run, promised, accepted = fs.Run(policy), [], []
+        for person in some:
+            if not run.position:
+                promised.append(run.guaranteed)
+            accepted.append(decide(run, person).accepted)
+        outcome = decide_runs(policy, streams_of(policy, some))
+        assert outcome.accepted.tolist() == [accepted]
+        assert outcome.guaranteed is not None
+        assert outcome.guaranteed.tolist() == [promised]
+
+
+def streams_of(policy: PeriodicPolicy, some: list[Person]) -> Streams:
+    """One run of these people."""
+    relevant = [not policy.labelled or person.outcome for person in some]
+    groups = [GROUPS.index(person.group) for person in some]
+    return Streams(
+        np.array([groups], np.int8), np.array([[person.proposed for person in some]]),
+        np.array([[person.cost for person in some]]), np.array([relevant]),
+    )  # fmt: skip
 
 
 # Windows one after the other ----------------------------------------------------------------

@@ -736,3 +736,14 @@ async def test_a_stream_that_is_busy_shows_what_was_seen_last(
             assert found == {"perpetual": seen}
         finally:
             go.set()
+
+
+@pytest.mark.parametrize("kind", ["static", "exact"])
+async def test_periods_that_tables_decide_need_no_planning_thread(
+    tmp_path: Path, artifacts: Artifacts, kind: str
+) -> None:
+    async with opened(str(tmp_path / "s.db"), artifacts, stream(artifacts, kind)) as engine:
+        await ask(engine, kind, many(*[("ab"[i % 2], True) for i in range(6)]))
+        assert not await engine.query(kind, lambda live: live.takes_long(12))
+        await ask(engine, kind, many(*[("ab"[i % 2], True) for i in range(6)]))
+        assert not await engine.query(kind, lambda live: live.takes_long())

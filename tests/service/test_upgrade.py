@@ -128,6 +128,37 @@ async def test_ends_are_told_wherever_the_upgrade_finds_a_stream(
     assert found[0] == found[1]
 
 
+async def test_conditions_that_were_noted_with_the_next_plan_are_no_finding(
+    tmp_path: Path, artifacts: Artifacts
+) -> None:
+    path = tmp_path / "shield.db"
+    async with opened(str(path), artifacts, stream(artifacts, "dynamic")) as engine:
+        await ask(engine, "dynamic", many(*[("ab"[i == 5], i == 3) for i in range(6)]))
+    assert broken_at(path, forget=True) == [6]
+    assert broken_at(path) == [None]
+    assert audited(str(path)).all_findings == ()
+    async with opened(str(path), artifacts) as engine:
+        await ask(engine, "dynamic", many(*[("a", False)] * 6))
+        state = await engine.query("dynamic", lambda live: live.run.state.history.broken_at)
+    assert state == 6
+    assert broken_at(path) == [None, 6]
+    assert audited(str(path)).all_findings == ()
+
+
+def broken_at(path: Path, *, forget: bool = False) -> list[int | None]:
+    """When the condition was broken, as stored at the end of each period; and forget it."""
+    db, found = apsw.Connection(str(path)), []
+    for window, snapshot in list(db.execute("SELECT window, snapshot FROM windows")):
+        data = json.loads(snapshot)
+        found.append(data["shield"]["history"]["broken_at"])
+        if forget:
+            data["shield"]["history"] |= {"broken_at": None, "broken_by": None}
+            written = json.dumps(data)
+            db.execute("UPDATE windows SET snapshot = ? WHERE window = ?", (written, window))
+    db.close()
+    return found
+
+
 def migrated(path: Path) -> list[Migration]:
     connection = SqliteDatabase(path).connect()
     applied = connection.migrate(SqliteDatabase(path).migrations())

@@ -87,7 +87,7 @@ def saving(policy: PeriodicPolicy, inputs: Inputs) -> Saving:
     risks = [0.0, 0.0]
     if any(plan.risk for plan in plans):
         risks = [1.0 - float(_windows(plan, inputs).fair.mean()) for plan in plans]
-    noun = policy.noun if policy.same_policy else f"first {policy.noun}"
+    noun = policy.noun if not policy.goes_on else f"first {policy.noun}"
     return Saving(inputs, now, then, again.artefact, risks[0], risks[1], noun)
 
 

@@ -279,9 +279,16 @@ class Course:
         assert self._plan is not None
         return self._plan
 
+    def _begin_if_planned(self) -> None:
+        """Check what is known of the next window, and begin it if that takes no planning."""
+        if self.over:
+            return
+        self._check_condition()
+        if not self.policy.largest_plan:
+            self._begin()
+
     def _begin(self) -> None:
         self._plan = self._first_plan()
-        self._check_condition()
         if self.policy.unconditional and self._plan.window.policy.risk:
             self._break(self.decided, "start")
 
@@ -291,12 +298,8 @@ class Course:
         shield = Shield(
             window.policy, counts=window.counts, decided=window.decided, window=self.completed
         )
-        return Plan(window, shield, self.completed, about_run=self._about_run(window))
-
-    def _about_run(self, window: WindowPolicy) -> bool:
-        """Whether a policy keeps the property itself, of all that is counted in the run."""
-        whole = self.policy.base(self._start) == self._start
-        return whole and window.policy.prop == self.prop
+        about_run = self.policy.about_run(self._start, window.policy)
+        return Plan(window, shield, self.completed, about_run=about_run)
 
     def _mend(self, plan: Plan) -> None:
         """Plan the rest of the window anew, from the present counters."""
@@ -309,7 +312,7 @@ class Course:
     def _mended_plan(self, mended: Mended) -> Plan:
         counts = self.policy.base(self._start).plus(mended.gained)
         window = WindowPolicy(self.policy.mend(counts, self._length - mended.position), counts, 0)
-        about_run = self._about_run(window)
+        about_run = self.policy.about_run(self._start, window.policy)
         shield = Shield(window.policy, window=self.completed)
         return Plan(window, shield, self.completed, about_run=about_run, mended=mended)
 
@@ -355,8 +358,7 @@ class Course:
         self._judge_moment(counts, self._length)
         self._verdicts.now, self._position = None, 0
         self._start, self._plan = self.policy.carried(counts), None
-        if self.policy.same_policy:
-            self._begin()
+        self._begin_if_planned()
 
     def _judge_moment(self, counts: Counts, position: int) -> None:
         """Note what the property says of the counters at a position at which it is due."""
@@ -404,14 +406,15 @@ class Course:
         self._broken_at, self._broken_by = state.history.broken_at, state.history.broken_by
         self._start = start
         self.followed = dict(state.followed)
-        # Where windows are planned, one that has no decisions yet is planned with the first.
-        if state.position or policy.same_policy:
-            at = state.mended
-            self._plan = self._first_plan() if at is None else self._mended_plan(at)
-            self._plan.resume(replace(state, start=start, counts=counts))
-            pending = self._plan.shield.pending
-            broken = pending is not None and self._plan.broken_by(pending)
-            self._against = broken and policy.mends
+        if not state.position:
+            self._begin_if_planned()
+            return
+        at = state.mended
+        self._plan = self._first_plan() if at is None else self._mended_plan(at)
+        self._plan.resume(replace(state, start=start, counts=counts))
+        pending = self._plan.shield.pending
+        broken = pending is not None and self._plan.broken_by(pending)
+        self._against = broken and policy.mends
 
     def _fits(self, state: RunState, start: Counts, counts: Counts) -> bool:
         """Whether some run of this policy can reach ``state``."""

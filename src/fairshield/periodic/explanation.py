@@ -15,7 +15,7 @@ from fairshield.runtime.step import Decision
 class RunExplanation(Explanation):
     """Why a decision was made; ``plan`` says what the plan of its window rests on.
 
-    ``plan`` is empty where one policy decides all windows.
+    ``plan`` is empty where windows begin anew.
     """
 
     noun: str
@@ -36,7 +36,7 @@ def explain_decision(kind: PeriodicPolicy, plan: Plan, decision: Decision) -> Ru
     found = explain(plan.window.policy, plan.in_policy(decision))
     return RunExplanation(
         decision, found.if_accepted, found.if_rejected, found.planned_cost, kind.noun,
-        "" if kind.same_policy else _grounds(kind, plan),
+        _grounds(kind, plan) if kind.goes_on else "",
     )  # fmt: skip
 
 

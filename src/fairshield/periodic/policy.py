@@ -96,13 +96,11 @@ class PeriodicPolicy(ABC):
         return None
 
     @property
-    def same_policy(self) -> bool:
-        """Whether there is a :attr:`window_policy`, so that windows begin without planning."""
-        return self.window_policy is not None
-
-    @property
     def largest_plan(self) -> int:
-        """The most decisions that are planned at once during a run; 0: tables have them all."""
+        """The most decisions that are planned at once during a run; 0: windows need no planning.
+
+        Then tables have all decisions, except those at the end of a long window.
+        """
         return 0
 
     def outlook(self, progress: Progress | None = None) -> tuple[float, int]:
@@ -156,6 +154,13 @@ class PeriodicPolicy(ABC):
         A kind whose policies know nothing of earlier windows has nobody seen here.
         """
         return start
+
+    def about_run(self, start: Counts, policy: Policy) -> bool:
+        """Whether ``policy`` keeps the run's property, of all that the run has counted.
+
+        If not, what it guarantees of the window that begins with ``start`` is about that window.
+        """
+        return self.base(start) == start and policy.prop == self.prop
 
     # What is guaranteed ---------------------------------------------------------------------
 

@@ -150,14 +150,14 @@ class Run(Course):
     def explain(self, decision: Decision) -> RunExplanation:
         """Why a decision was made: one of the window in progress, or of the one just over.
 
-        Where one policy decides all windows, decisions of every window can be explained.
+        Where windows begin anew, decisions of every window can be explained.
         """
         check_kind(decision, Decision, "what is explained is a Decision, as decide returned")
         if decision.why is Why.UNSEEN:
             raise InvalidValueError(f"the policy did not decide: {decision.reason}")
         plans = [*self._earlier, *([] if self._plan is None else [self._plan])]
         plan = next((plan for plan in reversed(plans) if plan.made(decision)), None)
-        if plan is None and self.policy.same_policy:
+        if plan is None and self.policy.window_policy is not None:
             plan = self._now()
         if plan is None:
             noun = self.policy.noun
@@ -299,7 +299,7 @@ class Run(Course):
             asked = encode_requests(self._now().window.policy, who, said, price, known)
             self._check_room(n)
         while i < n:
-            whole = (n - i) // self._length if self.policy.same_policy else 0
+            whole = 0 if self.policy.goes_on else (n - i) // self._length
             if whole > 1 and not self._position and not reasons:
                 end = i + whole * self._length
                 accepted[i:end] = self._decide_whole(asked.in_rows(slice(i, end), self._length))

@@ -128,8 +128,8 @@ class Outcome:
     accepted
         ``(runs, decisions)``: the final decisions.
     guaranteed
-        ``(runs, periods)``: whether a period was certain to end fair when it began; ``None``
-        without a shield.
+        ``(runs, periods)``: whether a period was certain to end fair when it began, as a
+        :class:`~fairshield.Run` says it; ``None`` without a shield.
     """
 
     prop: Property
@@ -221,7 +221,7 @@ def decide_runs(
     Runs that begin a period with the same counters share its plan; plans are made in as many
     threads as this process has processors.
     """
-    if policy.same_policy:
+    if not policy.goes_on:
         raise InvalidValueError("windows that begin anew are not periods of one run: use simulate")
     if streams.length % policy.length:
         raise InvalidValueError(
@@ -263,10 +263,11 @@ def _job(
     def job(number: int) -> None:
         n_a, k_a, n_b, k_b = starts[number].tolist()
         a, b = policy.groups
-        window = policy.window(Counts({a: (n_a, k_a), b: (n_b, k_b)}), period)
+        start = Counts({a: (n_a, k_a), b: (n_b, k_b)})
+        window = policy.window(start, period)
         runs = order[edges[number] : edges[number + 1]]
-        whole = window.policy.prop == policy.enforced
-        guaranteed[runs, period] = whole and window.policy.guarantees(window.counts, window.decided)
+        kept = window.policy.guarantees(window.counts, window.decided)
+        guaranteed[runs, period] = kept and policy.about_run(start, window.policy)
         accepted, gained = _decide(window, outcome.streams, runs, columns)
         outcome.accepted[runs, columns] = accepted
         totals[runs] += gained

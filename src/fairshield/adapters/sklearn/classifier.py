@@ -237,9 +237,9 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _fit_report(self, scores: Array, groups: Names, outcomes: Array | None) -> ShieldReport:
         stream, tally = self._new_stream(), Tally(self.policy_)
-        periods = None
-        if not stream.policy.same_policy:  # each period is planned anew, which is slow
-            periods = min(stream.policy.last or _MOST_PERIODS, _MOST_PERIODS)
+        periods = stream.policy.last
+        if stream.policy.largest_plan:  # each period is planned anew, which is slow
+            periods = min(periods or _MOST_PERIODS, _MOST_PERIODS)
         here = slice(None if periods is None else periods * self.horizon)
         known = None if outcomes is None else outcomes[here]
         self._decide(stream, scores[here], groups[here], known, tally=tally)

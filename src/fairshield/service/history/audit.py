@@ -214,7 +214,7 @@ class _StreamAuditor:
 
     def _small_page(self) -> int:
         """Entries to replay between looks at the clock; one if each may need a plan."""
-        return _SMALL_PAGE if self._live is None or self._live.policy.same_policy else 1
+        return _SMALL_PAGE if self._live is None or not self._live.policy.largest_plan else 1
 
     @property
     def _named(self) -> str:

@@ -47,8 +47,9 @@ def read_snapshot(content: bytes) -> Snapshot | None:
 def same_snapshot(stored: bytes, replayed: bytes, *, judged_once: bool = False) -> bool:
     """Whether two snapshots say the same, as far as the stored one says anything.
 
-    An earlier version did not store the cells of the ledger, and wrote states in its own way.  With
-    ``judged_once`` verdicts may differ: see :func:`lacks_counters`.
+    Earlier versions did not store the cells of the ledger, wrote states in their own way, and noted
+    only with the next plan that the condition of periods was broken.  With ``judged_once`` verdicts
+    may differ: see :func:`lacks_counters`.
     """
     if stored == replayed:
         return True
@@ -60,7 +61,17 @@ def same_snapshot(stored: bytes, replayed: bytes, *, judged_once: bool = False) 
         if judged_once:
             _forget_verdicts(ours.tally)
             _forget_verdicts(theirs.tally)
-    return ours == theirs
+    return ours == theirs or ours == _noted_later(theirs)
+
+
+def _noted_later(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without a note that the period about to begin does not meet the condition."""
+    state = snapshot.shield or {}
+    history = state.get("history", {})
+    if (history.get("broken_at"), history.get("broken_by")) != (snapshot.n, "arrivals"):
+        return snapshot
+    unbroken = {**history, "broken_at": None, "broken_by": None}
+    return msgspec.structs.replace(snapshot, shield={**state, "history": unbroken})
 
 
 def _forget_verdicts(tally: StreamTally) -> None:

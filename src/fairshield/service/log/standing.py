@@ -132,9 +132,11 @@ class Standing:
 
     def takes_long(self, decisions: int = 1) -> bool:
         """Whether a request may need a new plan, which the writing thread must not wait for."""
-        if not self.policy.same_policy:
-            return self.created.human or decisions > self.run.planned
-        return decisions > self.run.planned and self.run.current.policy.method == "long"
+        if self.created.human and self.policy.mends:
+            return True
+        if decisions <= self.run.planned or self.run.over:
+            return False
+        return bool(self.policy.largest_plan) or self.run.current.policy.method == "long"
 
     def replay_takes_long(self, row: EntryRow) -> bool:
         """:meth:`takes_long`, for an entry that is there."""
