@@ -1,8 +1,9 @@
-"""Classes that make a run of each kind of period from a property and an input model."""
+"""Classes that make a run of each kind of period from a property and an input model.
+
+``state`` and ``unseen`` of each are those of :class:`~fairshield.Run`.
+"""
 
 from __future__ import annotations
-
-from typing import TypedDict, Unpack
 
 from fairshield.base.counts import Counts, Group
 from fairshield.base.groups import Unseen
@@ -15,13 +16,6 @@ from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.run import Run
 from fairshield.periodic.static import Bounds, StaticBounded, StaticFair
 from fairshield.spec import Property
-
-
-class RunOptions(TypedDict, total=False):
-    """What :class:`~fairshield.Run` takes beside a policy: a state, and the rule ``unseen``."""
-
-    state: State | None
-    unseen: Unseen | str | dict[Group, Group]
 
 
 class StaticFairShield(Run):
@@ -46,10 +40,11 @@ class StaticFairShield(Run):
         *,
         period: int,
         start: Counts | None = None,
-        **run: Unpack[RunOptions],
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = StaticFair(prop, inputs, period, start=start or NOBODY)
-        super().__init__(policy, **run)
+        super().__init__(policy, state=state, unseen=unseen)
 
 
 class StaticBoundedShield(Run):
@@ -74,10 +69,11 @@ class StaticBoundedShield(Run):
         period: int,
         bounds: Bounds = "centred",
         start: Counts | None = None,
-        **run: Unpack[RunOptions],
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = StaticBounded(prop, inputs, period, bounds=bounds, start=start or NOBODY)
-        super().__init__(policy, **run)
+        super().__init__(policy, state=state, unseen=unseen)
 
 
 class DynamicShield(Run):
@@ -104,10 +100,11 @@ class DynamicShield(Run):
         period: int,
         fallback: Fallback = "best-effort",
         start: Counts | None = None,
-        **run: Unpack[RunOptions],
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = Dynamic(prop, inputs, period, fallback=fallback, start=start or NOBODY)
-        super().__init__(policy, **run)
+        super().__init__(policy, state=state, unseen=unseen)
 
 
 class ExactPeriodicShield(Run):
@@ -128,10 +125,11 @@ class ExactPeriodicShield(Run):
         period: int,
         periods: int,
         start: Counts | None = None,
-        **run: Unpack[RunOptions],
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
-        super().__init__(policy, **run)
+        super().__init__(policy, state=state, unseen=unseen)
 
 
 class PerpetualShield(Run):
@@ -157,7 +155,8 @@ class PerpetualShield(Run):
         period: int,
         lookahead: int = 2,
         start: Counts | None = None,
-        **run: Unpack[RunOptions],
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = Perpetual(prop, inputs, period, lookahead=lookahead, start=start or NOBODY)
-        super().__init__(policy, **run)
+        super().__init__(policy, state=state, unseen=unseen)
