@@ -158,7 +158,7 @@ def _perpetual(setting: Setting, inputs: fs.InputModel, _: People) -> PeriodicPo
 
 
 _MAKERS: dict[str, Callable[[Setting, fs.InputModel, People], PeriodicPolicy]] = {
-    "finite-horizon": lambda s, inputs, _: ExactPeriodic(s.prop, inputs, s.period_length),
+    "finite-horizon": lambda s, inputs, _: ExactPeriodic(s.prop, inputs, s.period_length, 1),
     "static-fair": lambda s, inputs, _: StaticFair(s.prop, inputs, s.period_length),
     "static-bounded": _static_bounded,
     "dynamic": lambda s, inputs, _: Dynamic(s.prop, inputs, s.period_length),

@@ -138,7 +138,7 @@ MISTAKES = {
         ["--periodic", "perpetual", "--period", "4", "--fallback", "inactive"],
         "--fallback does not go with --periodic perpetual",
     ),
-    "no periods": (["--periodic", "exact", "--period", "4"], "an exact periodic policy needs"),
+    "no periods": (["--periodic", "exact", "--period", "4"], "--periodic exact needs --periods"),
     "periods 0": (
         ["--periodic", "exact", "--period", "4", "--periods", "0"],
         "periods must be a whole number of at least 1, got 0",

@@ -257,7 +257,7 @@ def test_options_reach_the_synthesis() -> None:
     ("options", "said"),
     [
         ({"shield": "yearly"}, "shield must be one of window, dynamic"),
-        ({"shield": "exact"}, "number of periods"),
+        ({"shield": "exact"}, "needs periods, as in"),
         ({"cost": "free"}, "cost must be"),
         ({"predict_method": "guess"}, "predict_method must be"),
         ({"predict_method": "transform"}, "predict_method must be"),

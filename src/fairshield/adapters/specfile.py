@@ -29,7 +29,6 @@ from fairshield.base.errors import InvalidValueError, argument, called
 from fairshield.base.types import Progress
 from fairshield.inputs import InputModel
 from fairshield.periodic import PeriodicPolicy, kind_of
-from fairshield.periodic.cumulative import compared_kinds
 from fairshield.policy import Policy
 from fairshield.records import Record, ScoreRule, declared
 from fairshield.records.lines import open_lines
@@ -69,7 +68,7 @@ class Spec:
 
 def periodic_keys() -> tuple[str, ...]:
     """Keys of periodic policies, the options of every kind included."""
-    options = (name for one in compared_kinds().values() for name in one.kind.option_names())
+    options = (name for one in PeriodicPolicy.kinds().values() for name in one.option_names())
     return ("periodic", "period", *dict.fromkeys(options))
 
 
@@ -161,7 +160,7 @@ def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
     kind, kinds = data.get("periodic"), PeriodicPolicy.kinds()
     if not isinstance(kind, str) or kind not in kinds:
         raise InvalidValueError(f"periodic must be one of {', '.join(kinds)}, got {kind!r}")
-    period, cls = parse_period(data), compared_kinds()[kind].kind
+    period, cls = parse_period(data), kinds[kind]
     takes = ("period", *cls.option_names())
     _refuse(
         data,
@@ -169,11 +168,12 @@ def parse_periodic(data: Mapping[str, Any]) -> PeriodicPolicy:
         f"does not go with {argument('periodic', kind)}, which takes "
         f"{' and '.join(map(called, takes))}: leave it out",
     )
-    if kind == "exact" and "periods" not in data:
-        raise InvalidValueError(
-            "no periods: an exact periodic policy needs their number, as in "
-            f"{argument('periods', 10)}"
-        )
+    for name in cls.needed_names():
+        if name not in data:
+            raise InvalidValueError(
+                f"no {name}: {argument('periodic', kind)} needs {called(name)}, as in "
+                f"{argument(name, 10)}"
+            )
     inputs = parse_inputs(data)
     options = {key: data[key] for key in takes if key in data} | parse_bounds(data)
     start = parse_start(data, inputs.groups)

@@ -7,7 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -80,6 +80,12 @@ class CumulativePolicy(PeriodicPolicy):
         """The fields that this kind adds, which are its options in specification files."""
         shared = {f.name for f in fields(CumulativePolicy)}
         return tuple(f.name for f in fields(cls) if f.name not in shared)
+
+    @classmethod
+    def needed_names(cls) -> tuple[str, ...]:
+        """Those of :meth:`option_names` that have no default."""
+        without = {f.name for f in fields(cls) if f.default is f.default_factory is MISSING}
+        return tuple(name for name in cls.option_names() if name in without)
 
     @classmethod
     def compared_by_default(cls, prop: Property) -> bool:
@@ -243,6 +249,7 @@ class CumulativePolicy(PeriodicPolicy):
     def restored(
         cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> CumulativePolicy:
+        """The policy of this kind that :meth:`save` described."""
         facts = data["periodic"]
         inputs = inputs_from_dict(facts["inputs"])
         start = Counts({g: tuple(c) for g, c in zip(inputs.groups, facts["start"], strict=True)})
@@ -282,10 +289,8 @@ class Compared(NamedTuple):
 
 def compared_kinds() -> dict[str, Compared]:
     """The shields that comparisons offer, by name: every kind, followed by its variants."""
-    stored = PeriodicPolicy._stored.items()
-    kinds = [(name, kind) for name, kind in stored if issubclass(kind, CumulativePolicy)]
-    found: dict[str, Compared] = {}
-    for name, kind in sorted(kinds, key=lambda pair: (pair[1].order, pair[0])):
+    kinds, found = PeriodicPolicy.kinds(), dict[str, Compared]()
+    for name, kind in sorted(kinds.items(), key=lambda pair: (pair[1].order, pair[0])):
         found[name] = Compared(kind, {}, variant=False)
         for variant, options in kind.variants.items():
             found[variant] = Compared(kind, options, variant=True)

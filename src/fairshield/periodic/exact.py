@@ -30,7 +30,7 @@ class ExactPeriodic(CumulativePolicy):
     title = "exact periodic"
     order = 4
 
-    periods: int = 1
+    periods: int
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
-
-from numpy.typing import NDArray
 
 from fairshield.base.counts import Counts, Group, in_words
 from fairshield.base.errors import ArtifactError
@@ -25,6 +22,9 @@ from fairshield.periodic.conditions import Condition
 from fairshield.policy import Policy, reading
 from fairshield.policy.artifact import read_artifact
 from fairshield.spec import Certificate, Property, can_ever_bind
+
+if TYPE_CHECKING:
+    from fairshield.periodic.cumulative import CumulativePolicy
 
 Noun = Literal["window", "period"]
 VACUOUS = "vacuous: the property can never bind, so nothing is promised"
@@ -54,7 +54,7 @@ class PeriodicPolicy(ABC):
         Decisions in a window.
     """
 
-    _stored: ClassVar[dict[str, type[PeriodicPolicy]]] = {}
+    _stored: ClassVar[dict[str, type[CumulativePolicy]]] = {}
     """Kinds that have files of their own, by their name there."""
     kind: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -300,7 +300,7 @@ class PeriodicPolicy(ABC):
         """Write the policy to ``path``, atomically; returns its SHA-256 digest."""
 
     @staticmethod
-    def kinds() -> dict[str, Callable[..., PeriodicPolicy]]:
+    def kinds() -> dict[str, type[CumulativePolicy]]:
         """Kinds that have a file format, by their name in files and on the command line."""
         return dict(sorted(PeriodicPolicy._stored.items()))
 
@@ -313,13 +313,6 @@ class PeriodicPolicy(ABC):
                 f"{os.fspath(path)} is a policy for one window: load it with Policy.load"
             )
         return found
-
-    @classmethod
-    def restored(
-        cls, data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> PeriodicPolicy:
-        """The policy of this kind that :meth:`save` described."""
-        raise NotImplementedError(f"{cls.__name__} has no file of its own")
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy | PeriodicPolicy:

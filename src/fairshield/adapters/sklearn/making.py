@@ -35,17 +35,19 @@ def check_kind_of(shield: str, prop: Any, options: Mapping[str, Any] | None) -> 
     makers = _makers()
     if shield not in makers:
         raise InvalidValueError(f"shield must be one of {', '.join(makers)}, got {shield!r}")
-    known = [n for n in inspect.signature(makers[shield]).parameters if n not in _GIVEN]
+    takes = inspect.signature(makers[shield]).parameters
+    known = [name for name in takes if name not in _GIVEN]
     strange = [name for name in options or () if name not in known]
     if strange:
         raise InvalidValueError(
             f"shield_options has {strange[0]!r}, which the shield {shield!r} does not take: it "
             f"takes {', '.join(known) or 'none'}"
         )
-    if shield == "exact" and "periods" not in (options or {}):
-        raise InvalidValueError(
-            "an exact periodic shield needs the number of periods: shield_options={'periods': 10}"
-        )
+    for name in known:
+        if takes[name].default is inspect.Parameter.empty and name not in (options or {}):
+            raise InvalidValueError(
+                f"the shield {shield!r} needs {name}, as in shield_options={{{name!r}: 10}}"
+            )
 
 
 def score_rule(threshold: Any, cost: ScoreCost, positive: Any) -> ScoreRule:
