@@ -17,9 +17,8 @@ from fairshield.periodic.guarantee import Guarantee
 from fairshield.periodic.plan import Plan
 from fairshield.periodic.policy import PeriodicPolicy, WindowPolicy
 from fairshield.periodic.repeated import kind_of
-from fairshield.periodic.state import History, Mended, RunState, verdicts_of
+from fairshield.periodic.state import History, Mended, RunState, checked_counters, verdicts_of
 from fairshield.policy import Policy, Specification
-from fairshield.policy.specification import started
 from fairshield.runtime.judging import Ints, VerdictCount, judged
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
@@ -384,51 +383,16 @@ class Course:
 
     def _resume(self, state: RunState) -> None:
         policy = self.policy
-        if state.fingerprint != policy.fingerprint:
-            raise InvalidValueError(
-                f"the state belongs to another policy (fingerprint {state.fingerprint!r}, this one "
-                f"has {policy.fingerprint!r}): resume with the property, inputs, {policy.noun} and "
-                "options that the run began with"
-            )
-        start, counts = (started(policy.inputs, c) for c in (state.start, state.counts))
-        if not self._fits(state, start, counts):
-            raise InvalidValueError(
-                f"{state.completed} {policy.noun}s and {state.position} decisions do not lead to "
-                f"{counts} in {policy.noun}s of {self._length} decisions: use what run.state "
-                "returned"
-            )
-        if state.certificate != policy.certificate(start):
-            raise InvalidValueError(
-                f"the state holds the certificate {state.certificate}, which is not that of its "
-                f"counters, {policy.certificate(start)}: use what run.state returned"
-            )
+        self._start, counts = checked_counters(state, policy)
         self._verdicts, self._position = verdicts_of(state), state.position
         self._broken_at, self._broken_by = state.history.broken_at, state.history.broken_by
-        self._start = start
         self.followed = dict(state.followed)
         if not state.position:
             self._begin_if_planned()
             return
         at = state.mended
         self._plan = self._first_plan() if at is None else self._mended_plan(at)
-        self._plan.resume(replace(state, start=start, counts=counts))
+        self._plan.resume(replace(state, start=self._start, counts=counts))
         pending = self._plan.shield.pending
         broken = pending is not None and self._plan.broken_by(pending)
         self._against = broken and policy.mends
-
-    def _fits(self, state: RunState, start: Counts, counts: Counts) -> bool:
-        """Whether some run of this policy can reach ``state``."""
-        last, waiting = self.policy.last, state.pending is not None
-        if last is not None and state.completed >= last:
-            in_time = state.completed == last and state.position == 0
-        else:
-            in_time = state.position < self._length + waiting
-        begun = state.position > 0 or (start == counts and not waiting)
-        counted = self.policy.begins_with(start, state.completed)
-        past, total = state.history, state.completed * self._length + state.position
-        told = past.fair >= 0 and verdicts_of(state).unfair >= 0
-        told = told and max(past.unfair_at or 0, past.broken_at or 0) <= total
-        mended = state.mended is None or (
-            self.policy.mends and 0 < state.mended.position <= state.position
-        )
-        return in_time and begun and counted and told and mended

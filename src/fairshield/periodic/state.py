@@ -11,6 +11,8 @@ from fairshield.base.counts import At, Counts, Group, is_whole
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.plain import plain_counts, plain_number, with_keys
 from fairshield.base.renamed import Renamed
+from fairshield.periodic.policy import PeriodicPolicy
+from fairshield.policy.specification import started
 from fairshield.runtime.judging import VerdictCount
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import VERDICTS, Certificate, Verdict
@@ -169,6 +171,45 @@ def verdicts_of(state: RunState) -> VerdictCount:
         state.completed, past.fair, past.exempt, past.untold, past.unfair_at, past.largest_bias,
         past.now,
     )  # fmt: skip
+
+
+def checked_counters(state: RunState, policy: PeriodicPolicy) -> tuple[Counts, Counts]:
+    """The counters of a state at the start of its window and now; raises if no run leads there."""
+    if state.fingerprint != policy.fingerprint:
+        raise InvalidValueError(
+            f"the state belongs to another policy (fingerprint {state.fingerprint!r}, this one "
+            f"has {policy.fingerprint!r}): resume with the property, inputs, {policy.noun} and "
+            "options that the run began with"
+        )
+    start, counts = (started(policy.inputs, c) for c in (state.start, state.counts))
+    if not _fits(state, policy, start, counts):
+        raise InvalidValueError(
+            f"{state.completed} {policy.noun}s and {state.position} decisions do not lead to "
+            f"{counts} in {policy.noun}s of {policy.length} decisions: use what run.state "
+            "returned"
+        )
+    if state.certificate != policy.certificate(start):
+        raise InvalidValueError(
+            f"the state holds the certificate {state.certificate}, which is not that of its "
+            f"counters, {policy.certificate(start)}: use what run.state returned"
+        )
+    return start, counts
+
+
+def _fits(state: RunState, policy: PeriodicPolicy, start: Counts, counts: Counts) -> bool:
+    """Whether some run of this policy can reach ``state``."""
+    length, last, waiting = policy.length, policy.last, state.pending is not None
+    if last is not None and state.completed >= last:
+        in_time = state.completed == last and state.position == 0
+    else:
+        in_time = state.position < length + waiting
+    begun = state.position > 0 or (start == counts and not waiting)
+    counted = policy.begins_with(start, state.completed)
+    past, total = state.history, state.completed * length + state.position
+    told = past.fair >= 0 and verdicts_of(state).unfair >= 0
+    told = told and max(past.unfair_at or 0, past.broken_at or 0) <= total
+    mended = state.mended is None or (policy.mends and 0 < state.mended.position <= state.position)
+    return in_time and begun and counted and told and mended
 
 
 def _mended(numbers: list[Any]) -> Mended:
