@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairshield as fs
+from fairshield.adapters.specfile import parse_inputs
 
 WHO = ["b", "a", "a", "b", "a", "b"]
 SAID = [True, True, False, False, True, True]
@@ -265,6 +266,36 @@ def test_groups_of_a_csv_are_named_as_written(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "group,proposed\n0,1\n1,0\n")
     assert fs.InputModel.from_csv(path).groups == ("0", "1")
     refused(lambda: fs.InputModel.from_csv(path, names=(0, 1)), "'0'", "(0, 1)")
+
+
+scored = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 1000).map(lambda n: n / 1000)), max_size=40
+).map(lambda people: [("a", 0.25), ("b", 0.75), *people])
+
+
+@given(scored, st.sampled_from([None, 0.3]), st.sampled_from([{}, {"bins": 3}, {"bins": None}]))
+def test_scores_make_one_model_however_they_come(
+    tmp_path_factory: pytest.TempPathFactory, people: Any, threshold: Any, options: Any
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "scores.csv"
+    write(path, "\n".join(["group,score", *(f"{group},{score}" for group, score in people)]))
+    groups, scores = zip(*people, strict=True)
+    expected = fs.InputModel.from_scores(scores, groups, threshold=threshold, **options).to_dict()
+    reading = fs.Reading(threshold=threshold)
+    assert fs.InputModel.from_csv(path, reading=reading, **options).to_dict() == expected
+    records = [{"group": group, "score": score} for group, score in people]
+    rule = fs.records.ScoreRule(threshold=threshold)
+    model = fs.InputModel.from_records(records, scores=rule, **options)
+    assert model.to_dict() == expected
+    words = {"inputs": str(path), **options} | ({} if threshold is None else {"threshold": 0.3})
+    assert parse_inputs(words).to_dict() == expected
+
+
+def test_scores_with_a_cost_of_their_own_keep_it(tmp_path: Path) -> None:
+    text = "group,score,cost\na,0.9,2\nb,0.2,3\n"
+    model = fs.InputModel.from_csv(write(tmp_path / "x.csv", text), smoothing=0.0)
+    assert model.levels.tolist() == [2.0, 3.0]
+    assert [model.probs[0, 1, 0], model.probs[1, 0, 1]] == [0.5, 0.5]
 
 
 # Bad records --------------------------------------------------------------------------------

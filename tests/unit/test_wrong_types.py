@@ -87,6 +87,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a threshold in words": (
         lambda: fs.InputModel.from_scores([0.1] * 4, GROUPS, threshold="high"), "'high'"),
     "records that are numbers": (lambda: fs.InputModel.from_records([1, 2]), "record"),
+    "a rule of scores that is a threshold": (
+        lambda: fs.InputModel.from_records([], scores=640), "ScoreRule.*640"),
     "a schedule of numbers": (lambda: fs.InputSchedule([1, 2]), "1"),
     # Synthesis
     "a property in words": (lambda: fs.synthesize("dp", INPUTS, horizon=4), "'dp'|str"),

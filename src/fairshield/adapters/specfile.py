@@ -313,25 +313,17 @@ def _recorded(
             recorded = {record.group() for record in records}
             options["names"] = tuple(declared(name, recorded) for name in names)
         if records and "proposed" not in records[0].fields and "score" in records[0].fields:
-            return _from_scores(records, reading.threshold, data.get("cost"), options)
+            cost = data.get("cost")
+            rule = ScoreRule(
+                threshold=reading.threshold, cost="confidence" if cost is None else cost
+            )
+            asked = records if cost is None else [_unpriced(record) for record in records]
+            return InputModel.from_records(asked, scores=rule, **options)
         scored = ("cost",) if shared is not None else ("threshold", "cost")
         _refuse(data, scored, "goes with a 'score' column, and the records have none")
         return InputModel.from_records(records, **options)
     except InvalidValueError as error:
         raise InvalidValueError(f"{data['inputs']}: {error}") from None
-
-
-def _from_scores(
-    records: list[Record], threshold: float | None, cost: Any, options: dict[str, Any]
-) -> InputModel:
-    """From records whose scores propose; ``cost`` says how to price them, if not as written."""
-    rule = ScoreRule(threshold=threshold, cost="confidence" if cost is None else cost)
-    if cost is not None:
-        records = [_unpriced(record) for record in records]
-    if rule.cost == "constant":
-        options = options | {"bins": None}
-    asked = [record.proposing(rule) for record in records]
-    return InputModel.from_records(asked, **{"bins": 10} | options)
 
 
 def _unpriced(record: Record) -> Record:

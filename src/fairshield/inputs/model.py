@@ -35,7 +35,7 @@ from fairshield.inputs.columns import (
     outcomes_of,
 )
 from fairshield.inputs.recorded import recorded_outcomes, request_of
-from fairshield.records import Record, ScoreCost, ScoreRule, as_number
+from fairshield.records import SCORE_LEVELS, Record, ScoreCost, ScoreRule, as_number
 from fairshield.records.reading import Reading
 
 
@@ -106,8 +106,8 @@ class InputTable:
 class InputModel:
     """Distribution of requests, the same at every step.
 
-    Made by :meth:`agnostic`, :meth:`from_table`, :meth:`estimate`, :meth:`from_scores` or
-    :meth:`from_csv`.
+    Made by :meth:`agnostic`, :meth:`from_table`, :meth:`estimate`, :meth:`from_scores`,
+    :meth:`from_csv` or :meth:`from_records`.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ class InputModel:
         *,
         threshold: float | None = None,
         cost: ScoreCost = "confidence",
-        bins: int | None = 10,
+        bins: int | None = SCORE_LEVELS,
         smoothing: float = 1.0,
         names: Sequence[Any] | None = None,
     ) -> InputModel:
@@ -305,27 +305,43 @@ class InputModel:
     ) -> InputModel:
         """Estimate a model from a CSV with columns ``group``, ``proposed``, ``cost``, ``outcome``.
 
-        The last two may be missing.
-
-        ``reading`` says how it is written, where that cannot be seen from its header; ``options``
-        are those of :meth:`estimate`.
+        The last two may be missing, and a ``score`` may take the place of ``proposed``.
+        ``reading`` says how it is written, where that cannot be seen from its header, and the
+        threshold of the scores; ``options`` are those of :meth:`estimate`.
         """
-        with replace(reading or Reading(), format="csv").open(path) as records:
-            return cls.from_records(list(records), **options)
+        written = replace(reading or Reading(), format="csv")
+        with replace(written, threshold=None).open(path) as records:
+            rule = ScoreRule(threshold=written.threshold)
+            return cls.from_records(records, scores=rule, **options)
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Record | Mapping[str, Any]], **options: Any
+        cls,
+        records: Iterable[Record | Mapping[str, Any]],
+        *,
+        scores: ScoreRule | None = None,
+        **options: Any,
     ) -> InputModel:
         """Estimate a model from records with ``group``, ``proposed``, ``cost``, ``outcome``.
 
         The last two may be missing.  The model has outcomes if all records have.  An
         :class:`~fairshield.OutcomesWarning` says that those of the rejected look filled in, because
         they would make the expected costs wrong.
+
+        Records with a ``score`` instead of ``proposed`` are read by the rule ``scores``, as
+        :meth:`from_scores` reads them; those with a cost keep it.  ``options`` are those of
+        :meth:`estimate`.
         """
-        found = list(Record.each(records))
-        if not found:
+        rule = ScoreRule() if scores is None else scores
+        check_kind(rule, ScoreRule, "scores is a ScoreRule, as in ScoreRule(threshold=640)")
+        given = list(Record.each(records))
+        if not given:
             raise InvalidValueError("no records to estimate from: give at least one request")
+        found = [record.proposing(rule) for record in given]
+        if any(record is not own for record, own in zip(found, given, strict=True)):
+            options = {"bins": SCORE_LEVELS} | options
+            if rule.cost == "constant":
+                options["bins"] = None
         requests = [request_of(record) for record in found]
         groups, proposed, costs, _ = zip(*requests, strict=True)
         outcomes, why = recorded_outcomes(found, requests)

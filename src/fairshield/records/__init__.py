@@ -13,6 +13,7 @@ from fairshield.records.records import read_records as read_records
 from fairshield.records.records import renamed as renamed
 from fairshield.records.requests import Asked as Asked
 from fairshield.records.requests import Request as Request
+from fairshield.records.scores import SCORE_LEVELS as SCORE_LEVELS
 from fairshield.records.scores import ScoreCost as ScoreCost
 from fairshield.records.scores import ScoreRule as ScoreRule
 from fairshield.records.values import NO as NO

@@ -18,6 +18,8 @@ ScoreCost = Literal["confidence", "constant"]
 """How overruling is priced: the distance of the score from the threshold, or 1."""
 PROBABILITY_THRESHOLD = 0.5
 """The threshold of scores between 0 and 1 where none is given."""
+SCORE_LEVELS = 10
+"""Cost levels of an input model that is estimated from scores, where no other number is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,11 @@ from fairshield.base.groups import Coded
 from fairshield.base.intersections import cross
 from fairshield.inputs import InputModel
 from fairshield.inputs.columns import costs_of, flags, numbers, unknown_outcomes
-from fairshield.records import ScoreRule, as_flag
+from fairshield.records import SCORE_LEVELS, ScoreRule, as_flag
 
 Columns = str | Sequence[str]
 _COMPARED = 32
 """Distinct values up to which a whole column is compared with each value, which is fast."""
-_LEVELS = 10
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class FrameColumns:
                 "what happens to others"
             )
         said, price = self.requests(frame)
-        bins = None if len(np.unique(price)) <= _LEVELS else _LEVELS
+        bins = None if len(np.unique(price)) <= SCORE_LEVELS else SCORE_LEVELS
         known = self.outcomes(frame, labelled=labelled)
         return InputModel.estimate(who, said, price, known, bins=bins)
 
