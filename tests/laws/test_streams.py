@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import pickle
 from itertools import pairwise
 
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 import fairshield as fs
 from fairshield.base.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.base.groups import MISSING
+from fairshield.inputs.recorded import request_of
 from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual, StaticBounded, StaticFair
+from fairshield.records import Request
 from fairshield.runtime.step import Why
 
 DP = fs.DemographicParity("0.2")
@@ -243,6 +246,71 @@ def test_a_refusal_names_row_and_remedy(group: object, said: str) -> None:
     stream = fs.Run(POLICIES["window"])
     with pytest.raises(UnknownGroupError, match=rf"groups\[1\]: .*{said}.*unseen="):
         stream.decide_many(np.array(["a", group, "y"], object), [True] * 3)
+
+
+NUMBERED = fs.InputModel.from_table(
+    {(g, r, c): 1 / 12 for g in (0, 1) for r in (False, True) for c in COSTS},
+    outcomes={0: 0.6, 1: 0.4},
+)
+OF_NUMBERS = [fs.synthesize(prop, NUMBERED, horizon=6) for prop in (DP, EQ)]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 1]), st.booleans(), st.sampled_from(COSTS)), max_size=15)
+)
+def test_requests_are_read_alike_however_they_are_written(people: list) -> None:
+    """Text stands for the group it reads like, and an empty cell for a value that is not known."""
+    lines = ["group,proposed,cost,outcome\n"]
+    for group, proposed, cost in people:
+        price = "" if cost == 1.0 else cost
+        lines.append(f"{group},{'yes' if proposed else 'no'},{price},{int(proposed)}\n")
+    for policy in OF_NUMBERS:
+        as_tuples = [(*person, person[1]) for person in people]
+        expected = list(fs.Run(policy).decide_each(as_tuples))
+        rows = list(csv.DictReader(lines))
+        assert list(fs.Run(policy).decide_each(rows)) == expected
+        records = fs.Reading(format="csv").read(lines)
+        assert list(fs.Run(policy).decide_each(records)) == expected
+        requests = [Request.of(row, policy.groups) for row in rows]
+        assert [request.values() for request in requests] == [
+            Request(*person).values() for person in as_tuples
+        ]
+        records = fs.Reading(format="csv").read(lines)
+        assert [request_of(record, policy.groups, EQ) for record in records] == requests
+
+
+def test_outcomes_of_requests_may_be_unknown_or_of_no_interest() -> None:
+    asked = {"group": "a", "proposed": "1", "outcome": ""}
+    waiting = fs.Run(POLICIES["labelled"])
+    (decision,) = waiting.decide_each([asked])
+    waiting.observe(decision, outcome=True)
+    assert len(list(fs.Run(POLICIES["window"]).decide_each([asked | {"outcome": "so-so"}]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"group": "a"}, "line 2: no 'proposed', the fields are 'group'"),
+        ({"proposed": 1}, "line 2: no 'group', the fields are 'proposed'"),
+        ({"group": "a", "proposed": "perhaps"}, "line 2: proposed: .*'perhaps'"),
+        ({"group": "a", "proposed": 1, "cost": "dear"}, "line 2: cost: .*'dear'"),
+        ({"group": "", "proposed": 1}, "line 2: the group is empty.*unseen="),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_told_by_its_line(asked: dict, said: str) -> None:
+    async def arriving():
+        yield ("a", True)
+        yield asked
+
+    async def decided(run: fs.Run) -> list:
+        return [decision async for decision in run.adecide_each(arriving())]
+
+    run = fs.Run(POLICIES["window"])
+    with pytest.raises(InvalidValueError, match=said):
+        list(run.decide_each([("a", True), asked]))
+    assert run.position == 1
+    with pytest.raises(InvalidValueError, match=said):
+        asyncio.run(decided(fs.Run(POLICIES["window"])))
 
 
 def test_each_kind_of_iterable_is_sent_to_its_method() -> None:

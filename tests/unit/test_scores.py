@@ -48,6 +48,13 @@ def test_records_and_input_models_read_scores_by_the_rule(percent: int, limit: i
     assert model.probs[:, int(proposed), 0].sum() == 1.0
 
 
+@pytest.mark.parametrize("cost", [{}, {"cost": ""}, {"cost": None}])
+def test_an_empty_cost_is_that_of_the_score(cost: dict[str, Any]) -> None:
+    record = Record(1, {"score": 0.8, **cost}).proposing(ScoreRule(threshold=0.3))
+    assert (record.flag("proposed"), record.cost()) == (True, 0.5)
+    assert Record(1, {"score": 0.8, "cost": 2}).proposing(ScoreRule()).cost() == 2.0
+
+
 @pytest.mark.parametrize("score", [1.5, -0.1, 640])
 def test_what_is_no_probability_needs_a_threshold(score: float) -> None:
     for read in (lambda: ScoreRule().one(score), lambda: ScoreRule().many(np.array([0.5, score]))):

@@ -33,7 +33,7 @@ from fairshield.cli.reading import groups_known, reading_argument
 from fairshield.cli.stream import blamed_on
 from fairshield.monitor import Monitor, Saving
 from fairshield.periodic import load_policy
-from fairshield.records import Record, declared
+from fairshield.records import Record, Request
 from fairshield.records.reading import Reading
 
 
@@ -149,20 +149,14 @@ def _watch(monitor: Monitor, records: Iterator[Record], groups: tuple[Group, ...
     """Observe every record whose outcome is known, or not needed."""
     labelled = monitor.prop.relevant_outcome is not None
     for record in records:
-        unknown = record.missing("outcome")
         try:
-            group, accepted = declared(record.group(), groups), record.flag("accepted")
+            accepted = record.flag("accepted")
+            group, proposed, cost, outcome = Request.of(record.filled(proposed=accepted), groups)
             if labelled:
                 monitor.expect(group, accepted=accepted)
-                if unknown:
+                if outcome is None:
                     continue
-            monitor.observe(
-                group,
-                accepted=accepted,
-                proposed=None if record.missing("proposed") else record.flag("proposed"),
-                cost=record.cost(),
-                outcome=None if unknown else record.flag("outcome"),
-            )
+            monitor.observe(group, accepted=accepted, proposed=proposed, cost=cost, outcome=outcome)
         except FairshieldError as error:
             told = str(error)
             line = f"line {record.line}"

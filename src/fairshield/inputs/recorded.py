@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairshield.base.counts import Group
 from fairshield.base.errors import InvalidValueError, argument
-from fairshield.records import Record, Request, declared
+from fairshield.records import Record, Request
 from fairshield.spec import Property
 from fairshield.spec.outcomes import ADVICE, OutcomeTally
 
@@ -18,21 +18,19 @@ def request_of(
     *,
     empty: Group | None = None,
 ) -> Request:
-    """The request of a record, its group spelt as the one of ``groups`` that reads the same.
+    """The request of a record, with its outcome where ``prop`` counts by outcome.
 
-    The outcome is read where ``prop`` counts by outcome.  ``empty`` is the group of those without
-    one; ``None`` refuses them.
+    The other arguments are those of :meth:`Request.of`.
     """
-    group, outcome = declared(record.group(empty=empty), groups), None
-    if prop is not None and prop.relevant_outcome is not None:
-        if record.missing("outcome"):
-            raise InvalidValueError(
-                f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
-                "record; where it becomes known only later, a service takes it later (fairshield "
-                f"serve); {ADVICE}"
-            )
-        outcome = record.flag("outcome")
-    return Request(group, record.flag("proposed"), record.cost(), outcome)
+    labelled = prop is not None and prop.relevant_outcome is not None
+    request = Request.of(record, groups, empty=empty, labelled=labelled)
+    if labelled and request.outcome is None:
+        raise InvalidValueError(
+            f"line {record.line}: no 'outcome', and {prop} counts people by it: add it to the "
+            "record; where it becomes known only later, a service takes it later (fairshield "
+            f"serve); {ADVICE}"
+        )
+    return request
 
 
 def recorded_outcomes(

@@ -8,6 +8,7 @@ estimators, served models, monitors, the service and the command line decide thr
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -199,8 +200,10 @@ class Run(Course):
         """Yield decisions on requests, each made when it is asked for; nothing is read ahead.
 
         A request is a mapping with ``group`` and ``proposed``, perhaps ``cost`` and ``outcome``, or
-        a tuple of these.  An outcome in the request is observed at once.  The caller must
-        :meth:`observe` one that becomes known later before taking the next decision.
+        a tuple of these.  A mapping may be a row of a CSV: ``"1"`` is the group ``1`` where the
+        policy knows no other, and an empty value is not known.  An outcome in the request is
+        observed at once.  The caller must :meth:`observe` one that becomes known later before
+        taking the next decision.
 
         >>> import fairshield as fs
         >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -218,7 +221,7 @@ class Run(Course):
                 f"requests must be an iterable of them, got {type(requests).__name__}: one request "
                 "is for decide"
             )
-        return map(self._answer, requests)
+        return map(self._answer, requests, count(1))
 
     async def adecide_each(self, requests: AsyncIterable[Asked]) -> AsyncIterator[Decision]:
         """:meth:`decide_each` for requests that are awaited."""
@@ -227,11 +230,14 @@ class Run(Course):
                 f"{type(requests).__name__} is not asynchronous: decide its requests with "
                 "decide_each"
             )
+        lines = count(1)
         async for request in requests:
-            yield self._answer(request)
+            yield self._answer(request, next(lines))
 
-    def _answer(self, asked: Asked) -> Decision:
-        group, proposed, cost, outcome = Request.of(asked)
+    def _answer(self, asked: Asked, line: int) -> Decision:
+        empty, labelled = self.unseen.empty, self.policy.labelled
+        request = Request.of(asked, self.policy.groups, line=line, empty=empty, labelled=labelled)
+        group, proposed, cost, outcome = request
         known = None if outcome is None else as_flag(outcome)
         decision = self.decide(group, proposed=proposed, cost=cost)
         if known is not None and self.policy.labelled:

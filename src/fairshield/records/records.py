@@ -98,7 +98,11 @@ class Record(NamedTuple):
             proposed, cost = rule.one(score)
         except InvalidValueError as error:
             raise InvalidValueError(f"line {self.line}: {error}") from None
-        found = {"proposed": proposed, "cost": self.fields.get("cost", cost)}
+        return self.filled(proposed=proposed, cost=cost)
+
+    def filled(self, **values: Any) -> Record:
+        """The record with these values of fields that are absent or empty."""
+        found = {key: value for key, value in values.items() if self.missing(key)}
         return self._replace(fields=self.fields | found)
 
     def declared(self, groups: Iterable[Group], *, empty: Group | None = None) -> Record:

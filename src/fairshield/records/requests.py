@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fairshield.base.counts import Group, group_name
 from fairshield.base.errors import InvalidValueError
-from fairshield.records.records import Record
+from fairshield.records.records import Record, declared
 from fairshield.records.values import Flag, as_cost, as_flag
 
 
@@ -28,25 +28,35 @@ class Request(NamedTuple):
     outcome: Flag | None = None
 
     @classmethod
-    def of(cls, given: Asked) -> Request:
-        """Make a request from a mapping with these keys, a record, or a tuple in this order."""
+    def of(
+        cls,
+        given: Asked,
+        groups: Iterable[Group] = (),
+        *,
+        line: int = 1,
+        empty: Group | None = None,
+        labelled: bool = True,
+    ) -> Request:
+        """Make a request from a mapping with these keys, a record, or a tuple in this order.
+
+        A mapping is read as the record of this ``line``.  Of a record, fields that are absent or
+        empty are not known, and the group is spelt as the one of ``groups`` that reads the same.
+        ``empty`` is the group of those without one; ``None`` refuses them.  The outcome is not read
+        unless ``labelled``.
+        """
         if isinstance(given, cls):
             return given
-        fields = given.fields if isinstance(given, Record) else given
-        if isinstance(fields, Mapping):
-            missing = [key for key in ("group", "proposed") if key not in fields]
-            if missing:
-                raise InvalidValueError(f"no {missing[0]!r} in the request {fields!r}")
-            cost = fields.get("cost")
-            return cls(
-                fields["group"], fields["proposed"], 1.0 if cost is None else cost,
-                fields.get("outcome"),
-            )  # fmt: skip
-        if isinstance(fields, tuple) and 2 <= len(fields) <= 4:
-            return cls(*fields)
+        if isinstance(given, tuple) and not isinstance(given, Record) and 2 <= len(given) <= 4:
+            return cls(*given)
+        record = Record(line, dict(given)) if isinstance(given, Mapping) else given
+        if isinstance(record, Record):
+            group = declared(record.group(empty=empty), groups)
+            known = labelled and not record.missing("outcome")
+            outcome = record.flag("outcome") if known else None
+            return cls(group, record.flag("proposed"), record.cost(), outcome)
         raise InvalidValueError(
             "a request is a mapping with 'group', 'proposed' and perhaps 'cost' and 'outcome', or "
-            f"a tuple of these, got {fields!r}"
+            f"a tuple of these, got {record!r}"
         )
 
     def values(self) -> tuple[Group, bool, float, bool | None]:
