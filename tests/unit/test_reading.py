@@ -334,11 +334,35 @@ def test_mistakes_in_how_to_read_are_found_before_reading() -> None:
     for wrong, said in (
         ({"decimal": "'"}, "decimal must be"),
         ({"columns": {"sex": ("group",)}}, "'sex' is no field"),
+        ({"columns": "sex"}, r"columns must say which.*columns=\{'group': 'COLUMN'\}, got 'sex'"),
+        ({"columns": {"group": 3}}, "columns must be names, got 3"),
+        ({"yes_words": 3}, "yes_words must be names, got 3"),
         ({"format": "jsonl", "separator": ";"}, "separator= is for CSV"),
     ):
         with pytest.raises(fs.InvalidValueError, match=said):
             fs.Reading(**wrong)
     assert "score" in FIELDS
+
+
+def test_what_a_message_advises_can_be_written_as_it_says() -> None:
+    """Of columns and words the remedy shows one name, which need not stand in a tuple."""
+    lines, columns = ["sex;urteil\n", "f;ja\n"], {"group": "sex", "accepted": "urteil"}
+    advised: dict[str, str] = {}
+    for field, theirs in columns.items():
+        (record,) = fs.Reading(format="csv", columns=advised).read(lines)
+        read = record.group if field == "group" else record.flag
+        with pytest.raises(fs.InvalidValueError) as caught:
+            read(field)
+        remedy = f"columns={{{field!r}: 'COLUMN'}}"
+        assert remedy in str(caught.value)
+        advised |= eval(remedy.removeprefix("columns=").replace("COLUMN", theirs))
+    for words in ("ja", ["ja"], ("ja",), {"": "ja"}, {"accepted": ["ja"]}):
+        reading = fs.Reading(format="csv", columns=advised, yes_words=words)
+        (record,) = reading.read(lines)
+        assert (record.group(), record.flag("accepted")) == ("f", True)
+    assert fs.Reading(columns=advised) == fs.Reading(
+        columns={field: (theirs,) for field, theirs in columns.items()}
+    )
 
 
 def test_an_input_model_is_estimated_from_any_csv(tmp_path: Path) -> None:

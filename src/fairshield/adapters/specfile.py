@@ -251,9 +251,6 @@ def parse_counts(counts: Mapping[Any, Any], groups: tuple[Group, ...], key: str)
 def parse_reading(data: Mapping[str, Any]) -> Reading:
     """How the records that a spec names are written."""
     said = {key: data[key] for key in READING_KEYS if data.get(key) is not None}
-    for key in ("columns", "yes_words", "no_words"):
-        if key in said:
-            said[key] = _lists(said[key], key)
     if "threshold" in said:
         said["threshold"] = _number(said, "threshold", 0.5)
     return Reading(**said)
@@ -378,17 +375,6 @@ def _list(data: Mapping[str, Any], key: str) -> tuple[Any, ...]:
     if not isinstance(values, (list, tuple)):
         raise InvalidValueError(f"{key} must be a list, got {values!r}")
     return tuple(values)
-
-
-def _lists(value: Any, key: str) -> dict[str, tuple[str, ...]]:
-    """By field, a list of names; one name becomes a list, and key ``""`` is all fields."""
-    table = value if isinstance(value, Mapping) else {"": value}
-    if key == "columns" and "" in table:
-        raise InvalidValueError(f"columns must say which, as in {{group = 'sex'}}, got {value!r}")
-    return {
-        field: (names,) if isinstance(names, str) else _list({key: names}, key)
-        for field, names in table.items()
-    }
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[Any, Any]:

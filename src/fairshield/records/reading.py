@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from fairshield.base.errors import InvalidValueError, argument
 from fairshield.records import (
@@ -44,8 +44,10 @@ THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 """What may be a number of thousands as well as one with three decimals."""
 _GROUPED = re.compile(r"\d[\s'\N{RIGHT SINGLE QUOTATION MARK}_]\d")
 """Digits in groups, parted by neither a point nor a comma."""
-OwnWords = Mapping[str, tuple[str, ...]]
-"""Words by field, under ``""`` those of all fields."""
+Names = str | Sequence[str]
+"""One name, or several."""
+OwnWords = Names | Mapping[str, Names]
+"""Words by field, under ``""`` those of all fields, which may also be given alone."""
 
 
 class _Words(NamedTuple):
@@ -72,7 +74,7 @@ class Reading:
     Attributes
     ----------
     columns
-        By field (:data:`FIELDS`), the column it is read from; of a group, several columns.
+        By field (:data:`FIELDS`), the column it is read from; of a group, also several columns.
     format
         ``"csv"`` or ``"jsonl"``; default: what the name of the file promises.
     separator
@@ -96,15 +98,15 @@ class Reading:
     >>> lines = ["sex;decision;price\n", "f;genehmigt;0,35\n"]
     >>> reading = Reading(
     ...     format="csv",
-    ...     columns={"group": ("sex",), "accepted": ("decision",), "cost": ("price",)},
-    ...     yes_words={"accepted": ("genehmigt",)},
-    ...     no_words={"accepted": ("abgelehnt",)},
+    ...     columns={"group": "sex", "accepted": "decision", "cost": "price"},
+    ...     yes_words={"accepted": "genehmigt"},
+    ...     no_words={"accepted": "abgelehnt"},
     ... )
     >>> next(reading.read(lines)).fields
     {'sex': 'f', 'decision': 'genehmigt', 'price': '0,35', 'group': 'f', 'accepted': True, 'cost': 0.35}
     """  # noqa: E501  (what is printed is one line)
 
-    columns: Columns = field(default_factory=dict)
+    columns: Mapping[str, Names] = field(default_factory=dict)
     format: Format | None = None
     separator: str | None = None
     decimal: Literal[".", ","] | None = None
@@ -114,6 +116,8 @@ class Reading:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("columns", "yes_words", "no_words"):
+            object.__setattr__(self, name, _by_field(getattr(self, name), name))
         if self.separator is not None:
             object.__setattr__(self, "separator", separator_of(self.separator))
         if self.threshold is not None:
@@ -175,7 +179,8 @@ class Reading:
         rule = ScoreRule(threshold=self.threshold)
         scored = requests or self.threshold is not None
         readers = _readers(self._words(), decimal, is_csv)
-        for record in renamed(rows, self.columns, keep=keep, optional=optional):
+        columns = cast(Columns, self.columns)  # which are tuples since __post_init__
+        for record in renamed(rows, columns, keep=keep, optional=optional):
             found = _translated(record, readers)
             yield found.proposing(rule) if scored else found
 
@@ -183,7 +188,8 @@ class Reading:
         """The words for yes and no of each field that has words of its own."""
         found = {}
         for name in FLAGS:
-            own = [_of_field(words, name) for words in (self.yes_words, self.no_words)]
+            given = (self.yes_words, self.no_words)
+            own = [_of_field(cast(Columns, words), name) for words in given]
             if not any(own):
                 continue
             both = set(own[0]) & set(own[1])
@@ -198,7 +204,21 @@ class Reading:
         return found
 
 
-def _of_field(words: OwnWords, name: str) -> tuple[str, ...]:
+def _by_field(given: Any, name: str) -> Columns:
+    """By field, its names; those that no field is said for stand under ``""``."""
+    table = given if isinstance(given, Mapping) else {"": given}
+    if name == "columns" and "" in table:
+        example = argument(name, {"group": "COLUMN"})
+        raise InvalidValueError(f"{name} must say which, as in {example}, got {given!r}")
+    for names in table.values():
+        if not isinstance(names, str | list | tuple):
+            raise InvalidValueError(f"{name} must be names, got {names!r}")
+    return {
+        key: (names,) if isinstance(names, str) else tuple(names) for key, names in table.items()
+    }
+
+
+def _of_field(words: Columns, name: str) -> tuple[str, ...]:
     for key in words:
         if key not in ("", *FLAGS):
             raise InvalidValueError(f"{key!r} has no words for yes and no: {', '.join(FLAGS)} have")

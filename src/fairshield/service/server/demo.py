@@ -28,6 +28,7 @@ from fairshield.base.words import written
 from fairshield.inputs import InputModel
 from fairshield.periodic import PeriodicPolicy, Perpetual
 from fairshield.policy import Policy
+from fairshield.records import ScoreRule
 from fairshield.service.engine.commands import Command, Decide, DecideBatch, Observe
 from fairshield.service.engine.engine import utc_now
 from fairshield.service.log.entries import Created, Decided, entry_of
@@ -48,6 +49,7 @@ from fairshield.wire.problems import Refusal
 logger = logging.getLogger("fairshield.service")
 _HISTORY = 5_000
 _SPREAD = 5.0
+_RULE = ScoreRule(threshold=0.5)
 _AGAIN = 0.5
 """Seconds after which a request that could not be answered is tried again."""
 
@@ -79,10 +81,9 @@ class DemoStream:
             first = rng.random() < self.share
             mean = self.merit[not first]
             merit = rng.beta(mean * _SPREAD, (1 - mean) * _SPREAD)
-            score = merit - self.penalty * first
-            cost = round(abs(score - 0.5), 2)
+            proposed, cost = _RULE.one(merit - self.penalty * first)
             group, suitable = self.groups[not first], bool(rng.random() < merit)
-            yield BatchItem(group, bool(score >= 0.5), cost, suitable)
+            yield BatchItem(group, proposed, round(cost, 2), suitable)
 
     def policy(self) -> Policy | PeriodicPolicy:
         """The policy, made for what the classifier has done before."""
