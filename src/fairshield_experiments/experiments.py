@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 import fairshield as fs
-from fairshield.base.errors import MissingExtraError
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
 from fairshield_experiments.data import ENVIRONMENTS, load
@@ -42,7 +41,7 @@ _QUICK: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Extent:
     """How much of everything.
 
     Attributes
@@ -80,7 +79,7 @@ class Plan:
     )
 
 
-def make_plan(
+def make_extent(
     *,
     quick: bool = False,
     epochs: bool = False,
@@ -88,8 +87,8 @@ def make_plan(
     environments: Sequence[str] | None = None,
     learners: Sequence[str] | None = None,
     own: Mapping[str, Any] | None = None,
-) -> Plan:
-    """The paper's plan, or a small part of it.
+) -> Extent:
+    """The paper's extent, or a small part of it.
 
     ``own`` learners come after the paper's five, or in the place of one of the same name.  With
     ``epochs`` networks are trained for 150 epochs, as the paper says, and not for 150 steps.
@@ -104,14 +103,14 @@ def make_plan(
         name: paper.as_learner(own[name]) if name in own else _of_paper(name, epochs)
         for name in names
     }
-    return Plan(learners=made, seed=seed, **{**quickly, "environments": tuple(wanted)})
+    return Extent(learners=made, seed=seed, **{**quickly, "environments": tuple(wanted)})
 
 
 def _of_paper(name: str, epochs: bool) -> Any:
     try:
         learner: Any = paper.LEARNERS[name]
-    except MissingExtraError:
-        raise MissingExtraError(
+    except fs.MissingExtraError:
+        raise fs.MissingExtraError(
             f"the paper's learners, such as {name}, need torch, which is not installed: "
             "pip install 'fairshield[experiments]', or run only your own (--learners)"
         ) from None
@@ -154,27 +153,27 @@ _JOBS: dict[str, Callable[..., Frames]] = {
 }
 
 
-def model_tasks(plan: Plan) -> dict[tuple[str, str], Task]:
+def model_tasks(extent: Extent) -> dict[tuple[str, str], Task]:
     """Models to train, by environment and learner."""
     return {
         (environment, name): Task(
-            key=key_of("train", environment, name, identity(learner), plan.seed),
+            key=key_of("train", environment, name, identity(learner), extent.seed),
             title=f"train {name} on {environment}",
             arguments={
                 "job": "train",
                 "environment": environment,
                 "name": name,
                 "learner": learner,
-                "seed": plan.seed,
+                "seed": extent.seed,
             },
             weight=_TRAINING.get(environment.split("-")[0], 1.0),
         )
-        for environment, (name, learner) in product(plan.environments, plan.learners.items())
+        for environment, (name, learner) in product(extent.environments, extent.learners.items())
     }
 
 
 def run_tasks(
-    experiments: Sequence[str], plan: Plan, scored: Mapping[tuple[str, str], Scored]
+    experiments: Sequence[str], extent: Extent, scored: Mapping[tuple[str, str], Scored]
 ) -> list[Task]:
     """All simulations and measurements; settings whose model is missing are left out."""
     tasks: dict[str, Task] = {}
@@ -189,44 +188,44 @@ def run_tasks(
             tasks[key] = Task(key, f"{job} {group[0]}", arguments, weight)
 
     for experiment in experiments:
-        for setting in settings_of(experiment, plan):
+        for setting in settings_of(experiment, extent):
             add("simulate", [setting], _weight(setting))
     if "baselines" in experiments:
-        for group in _baselines(plan):
+        for group in _baselines(extent):
             add("baseline", group, _BASELINE.get(group[0].shield, 1.0))
     if "paths" in experiments:
-        for group in _single_runs(plan):
+        for group in _single_runs(extent):
             add("paths", group, sum(map(_weight, group)))
     if "resources" in experiments:
-        tasks |= {task.key: task for task in _measurements(plan)}
+        tasks |= {task.key: task for task in _measurements(extent)}
     return list(tasks.values())
 
 
 # Settings -----------------------------------------------------------------------------------
 
 
-def settings_of(experiment: str, plan: Plan) -> Iterator[Setting]:
+def settings_of(experiment: str, extent: Extent) -> Iterator[Setting]:
     """What an experiment simulates, one setting at a time."""
     match experiment:
         case "finite":
             for undefined in ("bias-0", "rate-0"):
-                yield from _finite(plan, undefined=undefined)
+                yield from _finite(extent, undefined=undefined)
         case "periodic":
             for undefined in ("bias-0", "rate-0"):
-                yield from _periodic(plan, PERIODIC, undefined=undefined)
+                yield from _periodic(extent, PERIODIC, undefined=undefined)
         case "inputs":
             for inputs in ("learned", "confidence"):
-                yield from _finite(plan, inputs=inputs)
-                yield from _periodic(plan, PERIODIC[:3], inputs=inputs)
+                yield from _finite(extent, inputs=inputs)
+                yield from _periodic(extent, PERIODIC[:3], inputs=inputs)
         case "support":
-            yield from _finite(plan, min_support=MIN_SUPPORT)
+            yield from _finite(extent, min_support=MIN_SUPPORT)
         case "guaranteed":
-            yield from _guaranteed(plan)
+            yield from _guaranteed(extent)
 
 
-def _finite(plan: Plan, **changes: Any) -> Iterator[Setting]:
+def _finite(extent: Extent, **changes: Any) -> Iterator[Setting]:
     for environment, learner, kind, bound in product(
-        plan.environments, plan.learners, PROPERTIES, plan.bounds
+        extent.environments, extent.learners, PROPERTIES, extent.bounds
     ):
         yield Setting(
             environment=environment,
@@ -234,18 +233,18 @@ def _finite(plan: Plan, **changes: Any) -> Iterator[Setting]:
             kind=kind,
             bound=bound,
             shield="finite-horizon",
-            period_length=plan.horizon[kind],
-            runs=plan.runs,
-            seed=plan.seed,
+            period_length=extent.horizon[kind],
+            runs=extent.runs,
+            seed=extent.seed,
             **changes,
         )
 
 
 def _periodic(
-    plan: Plan, shields: Sequence[str], bounds: Sequence[str] | None = None, **changes: Any
+    extent: Extent, shields: Sequence[str], bounds: Sequence[str] | None = None, **changes: Any
 ) -> Iterator[Setting]:
     for environment, kind, bound, shield in product(
-        plan.environments, PROPERTIES, bounds or plan.period_bounds, shields
+        extent.environments, PROPERTIES, bounds or extent.period_bounds, shields
     ):
         yield Setting(
             environment=environment,
@@ -253,47 +252,47 @@ def _periodic(
             kind=kind,
             bound=bound,
             shield=shield,
-            period_length=plan.period_length,
-            periods=plan.periods,
-            runs=plan.period_runs,
-            seed=plan.seed,
+            period_length=extent.period_length,
+            periods=extent.periods,
+            runs=extent.period_runs,
+            seed=extent.seed,
             **changes,
         )
 
 
-def _guaranteed(plan: Plan) -> Iterator[Setting]:
+def _guaranteed(extent: Extent) -> Iterator[Setting]:
     """Settings of shields whose guarantee has no condition."""
-    for inputs in plan.guaranteed_inputs:
-        for setting in _periodic(plan, ("exact", "perpetual"), inputs=inputs):
+    for inputs in extent.guaranteed_inputs:
+        for setting in _periodic(extent, ("exact", "perpetual"), inputs=inputs):
             # With outcomes, a policy for 500 decisions would take 44 GB, and hours.
             if setting.shield == "perpetual" or setting.kind == "demographic-parity":
                 yield setting
 
 
-def _baselines(plan: Plan) -> Iterator[list[Setting]]:
+def _baselines(extent: Extent) -> Iterator[list[Setting]]:
     """Settings of a baseline, which differ in their bound alone; the baseline ignores it."""
-    for baseline, environment, kind in product(BASELINES, plan.environments, PROPERTIES):
-        only = replace(plan, environments=[environment], learners={MAIN: None})
+    for baseline, environment, kind in product(BASELINES, extent.environments, PROPERTIES):
+        only = replace(extent, environments=[environment], learners={MAIN: None})
         yield [
             replace(setting, shield=baseline) for setting in _finite(only) if setting.kind == kind
         ]
 
 
-def _single_runs(plan: Plan) -> Iterator[list[Setting]]:
+def _single_runs(extent: Extent) -> Iterator[list[Setting]]:
     """Settings of one run of each periodic shield on one environment, at the first bound."""
-    adult = [name for name in plan.environments if name.startswith("adult")]
-    for environment, kind in product(adult or plan.environments[:1], PROPERTIES):
-        only = replace(plan, environments=[environment], period_runs=1)
+    adult = [name for name in extent.environments if name.startswith("adult")]
+    for environment, kind in product(adult or extent.environments[:1], PROPERTIES):
+        only = replace(extent, environments=[environment], period_runs=1)
         yield [
             setting
-            for setting in _periodic(only, (*PERIODIC[:3], "perpetual"), plan.period_bounds[:1])
+            for setting in _periodic(only, (*PERIODIC[:3], "perpetual"), extent.period_bounds[:1])
             if setting.kind == kind
         ]
 
 
-def _measurements(plan: Plan) -> Iterator[Task]:
+def _measurements(extent: Extent) -> Iterator[Task]:
     # Tasks of two kinds come first, so that two workers compile different code and share it.
-    for levels, (kind, horizons) in product((1, 10), plan.horizons.items()):
+    for levels, (kind, horizons) in product((1, 10), extent.horizons.items()):
         arguments = {"kind": kind, "levels": levels, "horizons": list(horizons)}
         yield Task(
             key=key_of("resources", arguments, platform.node()),

@@ -28,7 +28,7 @@ from fairshield.sklearn import ShieldedClassifier
 from fairshield_experiments.data import encode, load, make_split
 
 Array = NDArray[Any]
-Predict = Callable[["People", int], Array]
+Predict = Callable[["Applicants", int], Array]
 COLOURS = {
     "LogisticRegression": GREY,
     "ThresholdOptimizer": "#E69F00",
@@ -38,7 +38,7 @@ COLOURS = {
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class Applicants:
     """Features, the true label, and the group, one entry per person."""
 
     features: Array
@@ -48,26 +48,26 @@ class People:
     def __len__(self) -> int:
         return len(self.label)
 
-    def take(self, who: Array) -> People:
+    def take(self, who: Array) -> Applicants:
         """Some of them, in this order."""
-        return People(self.features[who], self.label[who], self.group[who])
+        return Applicants(self.features[who], self.label[who], self.group[who])
 
 
-def loans(n: int, *, seed: int = 0) -> People:
+def loans(n: int, *, seed: int = 0) -> Applicants:
     """Made-up applicants: women have less income, and repay as often for the same income."""
     rng = np.random.default_rng(seed)
     group = rng.choice(["men", "women"], n, p=[0.6, 0.4])
     income = rng.normal(size=n) - 0.6 * (group == "women")
     features = np.column_stack((income, rng.normal(size=(n, 2))))
     label = features @ [1.0, 0.7, -0.5] + rng.logistic(size=n) > 0.2
-    return People(features, label.astype(np.int64), group)
+    return Applicants(features, label.astype(np.int64), group)
 
 
-def adult() -> tuple[People, People]:
+def adult() -> tuple[Applicants, Applicants]:
     """Adult by gender: those to train on and those held out."""
     dataset = load("adult-gender")
     split = make_split(dataset)
-    everybody = People(
+    everybody = Applicants(
         encode(dataset, split).astype(np.float64),  # ThresholdOptimizer does not take float32
         dataset.target.astype(np.int64),
         np.array(dataset.groups)[dataset.group],
@@ -75,7 +75,7 @@ def adult() -> tuple[People, People]:
     return everybody.take(split.train), everybody.take(split.held_out)
 
 
-def fit_methods(train: People, prop: fs.Property, horizon: int) -> dict[str, Predict]:
+def fit_methods(train: Applicants, prop: fs.Property, horizon: int) -> dict[str, Predict]:
     """Four classifiers of the same family, each with its library's defaults."""
     X, y, group = train.features, train.label, train.group
     plain = _logistic().fit(X, y)
@@ -99,7 +99,7 @@ def fit_methods(train: People, prop: fs.Property, horizon: int) -> dict[str, Pre
 
 
 def compare(
-    train: People, held_out: People, *, prop: fs.Property, horizon: int, windows: int,
+    train: Applicants, held_out: Applicants, *, prop: fs.Property, horizon: int, windows: int,
     streams: int, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     """One row per method and stream: share of unfair windows, accuracy.

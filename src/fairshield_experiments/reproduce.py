@@ -18,12 +18,12 @@ import fairshield as fs
 from fairshield_experiments.data import Dataset, describe, load
 from fairshield_experiments.experiments import (
     FIVE,
-    Plan,
+    Extent,
     model_tasks,
     perform,
     run_tasks,
 )
-from fairshield_experiments.experiments import make_plan as make_plan
+from fairshield_experiments.experiments import make_extent as make_extent
 from fairshield_experiments.keys import versions
 from fairshield_experiments.people import Scored
 from fairshield_experiments.results.figures import save
@@ -110,7 +110,7 @@ def _processors() -> int:
 
 def reproduce(
     names: Sequence[str],
-    plan: Plan,
+    extent: Extent,
     *,
     output: Path,
     workers: Workers,
@@ -119,7 +119,7 @@ def reproduce(
 ) -> Reproduction:
     """Run what the items need and write their tables, figures and report into ``output``.
 
-    What an earlier call with the same plan finished is taken from its journal.  ``facts`` are
+    What an earlier call with the same extent finished is taken from its journal.  ``facts`` are
     printed in the report.
     """
     items = chosen(names)
@@ -130,17 +130,17 @@ def reproduce(
     def fetching(url: str, received: int, total: int | None) -> None:
         tell(f"downloading {url}", received, total or received, None)
 
-    datasets = {name: load(name, progress=fetching) for name in plan.environments}
+    datasets = {name: load(name, progress=fetching) for name in extent.environments}
     output.mkdir(parents=True, exist_ok=True)
     with Journal(output / "journal.sqlite") as journal:
-        gathered = _Gathered(plan, journal, workers, tell)
+        gathered = _Gathered(extent, journal, workers, tell)
         frames = gathered.frames(needs, datasets)
     tell("writing results", 0, 1, None)
     results = Results(
         datasets=pd.DataFrame([describe(dataset) for dataset in datasets.values()]),
         **frames,
         failures=_failures(gathered.failures, output),
-        facts=_facts(plan, workers, gathered.seconds) | dict(facts or {}),
+        facts=_facts(extent, workers, gathered.seconds) | dict(facts or {}),
     )
     products = make_all(items, results, _processes(workers))
     made = Reproduction(folder=output, products=products, results=results)
@@ -151,8 +151,10 @@ def reproduce(
 class _Gathered:
     """_Gathered runs the sweeps and collects their frames."""
 
-    def __init__(self, plan: Plan, journal: Journal, workers: Workers, progress: Progress) -> None:
-        self._plan, self._journal, self._workers = plan, journal, workers
+    def __init__(
+        self, extent: Extent, journal: Journal, workers: Workers, progress: Progress
+    ) -> None:
+        self._extent, self._journal, self._workers = extent, journal, workers
         self._progress = progress
         self.failures: list[FailedTask] = []
         self.seconds: dict[str, float] = {}
@@ -161,18 +163,18 @@ class _Gathered:
         self, needs: Sequence[str], datasets: Mapping[str, Dataset]
     ) -> dict[str, pd.DataFrame]:
         """All frames but that of the data sets."""
-        plan = self._plan
+        extent = self._extent
         models: dict[tuple[str, str], Scored] = {}
         trained: list[str] = []
         if set(needs) - {"datasets", "resources"}:
-            tasks = model_tasks(plan)
+            tasks = model_tasks(extent)
             trained = self._sweep("training", list(tasks.values()))
             models = {
                 at: scored(datasets[at[0]], at[1], self._scores(task))
                 for at, task in tasks.items()
                 if task.key in trained
             }
-        simulated = self._sweep("simulating", run_tasks(needs, plan, models))
+        simulated = self._sweep("simulating", run_tasks(needs, extent, models))
         frames = {name: self._journal.collect(name, simulated) for name in SIMULATED}
         return frames | {"metrics": self._journal.collect("metrics", trained)}
 
@@ -204,14 +206,15 @@ def _failures(failed: Sequence[FailedTask], output: Path) -> pd.DataFrame:
     )
 
 
-def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[str, Any]:
+def _facts(extent: Extent, workers: Workers, seconds: Mapping[str, float]) -> dict[str, Any]:
     return {
-        "seed": plan.seed,
-        **({"part": part} if (part := part_of(plan)) else {}),
-        "training": _training(plan),
-        "environments": list(plan.environments),
-        "learners": [f"{name}: {learner!r}" for name, learner in plan.learners.items()],
-        "runs": f"{plan.runs} of a finite horizon, {plan.period_runs} of {plan.periods} periods",
+        "seed": extent.seed,
+        **({"part": part} if (part := part_of(extent)) else {}),
+        "training": _training(extent),
+        "environments": list(extent.environments),
+        "learners": [f"{name}: {learner!r}" for name, learner in extent.learners.items()],
+        "runs": f"{extent.runs} of a finite horizon, "
+        f"{extent.period_runs} of {extent.periods} periods",
         "versions": versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "workers": _words(workers),
@@ -219,22 +222,22 @@ def _facts(plan: Plan, workers: Workers, seconds: Mapping[str, float]) -> dict[s
     }
 
 
-def part_of(plan: Plan) -> str:
-    """Which parts of the paper's plan are left out, in words; empty if none is."""
-    whole = Plan(learners=dict.fromkeys(FIVE))
+def part_of(extent: Extent) -> str:
+    """Which parts of the paper's extent are left out, in words; empty if none is."""
+    whole = Extent(learners=dict.fromkeys(FIVE))
     counts = (
-        ("environments", len(plan.environments), len(whole.environments)),
-        ("learners", sum(name in FIVE for name in plan.learners), len(FIVE)),
-        ("bounds", len(plan.bounds), len(whole.bounds)),
-        ("runs of a finite horizon", plan.runs, whole.runs),
-        ("runs of periods", plan.period_runs, whole.period_runs),
+        ("environments", len(extent.environments), len(whole.environments)),
+        ("learners", sum(name in FIVE for name in extent.learners), len(FIVE)),
+        ("bounds", len(extent.bounds), len(whole.bounds)),
+        ("runs of a finite horizon", extent.runs, whole.runs),
+        ("runs of periods", extent.period_runs, whole.period_runs),
     )
     return ", ".join(f"{has} of {of} {what}" for what, has, of in counts if has < of)
 
 
-def _training(plan: Plan) -> str:
+def _training(extent: Extent) -> str:
     """How long networks are trained, in words."""
-    schedules = {str(getattr(x, "schedule", "")) for x in plan.learners.values()} - {""}
+    schedules = {str(getattr(x, "schedule", "")) for x in extent.learners.values()} - {""}
     return "; ".join(sorted(schedules)) or "as the learners do"
 
 
@@ -260,7 +263,7 @@ def write(made: Reproduction) -> None:
         pd.DataFrame([_check_row(check) for check in made.checks]), folder / "checks.parquet"
     )
     for kind in ("tables", "figures"):
-        # Files of an earlier call may belong to another plan.
+        # Files of an earlier call may belong to another extent.
         shutil.rmtree(folder / kind, ignore_errors=True)
         (folder / kind).mkdir()
     for product in made.products.values():

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import fairshield as fs
 from fairshield_experiments.experiments import (
     FIVE,
-    Plan,
-    make_plan,
+    Extent,
+    make_extent,
     model_tasks,
     run_tasks,
     settings_of,
@@ -25,15 +25,15 @@ from fairshield_experiments.experiments import (
 from fairshield_experiments.inputs import INPUTS
 from fairshield_experiments.people import Scored
 
-WHOLE = Plan(learners=dict.fromkeys(FIVE))
+WHOLE = Extent(learners=dict.fromkeys(FIVE))
 SMALL = replace(WHOLE, environments=("german-age", "german-gender"), bounds=("0.1",))
 
 
-def worlds(plan: Plan) -> dict[tuple[str, str], Scored]:
+def worlds(extent: Extent) -> dict[tuple[str, str], Scored]:
     return {
         (environment, learner): replace(scored(i), environment=environment, learner=learner)
-        for i, environment in enumerate(plan.environments)
-        for learner in plan.learners
+        for i, environment in enumerate(extent.environments)
+        for learner in extent.learners
     }
 
 
@@ -92,8 +92,8 @@ def test_keys_change_with_whatever_the_result_depends_on() -> None:
     at = ("german-age", "ERM")
     other = {**world, at: replace(world[at], held_out=world["german-gender", "ERM"].held_out)}
 
-    def keys(plan: Plan, people: dict[tuple[str, str], Scored]) -> set[str]:
-        return {task.key for task in run_tasks(("finite",), plan, people)}
+    def keys(extent: Extent, people: dict[tuple[str, str], Scored]) -> set[str]:
+        return {task.key for task in run_tasks(("finite",), extent, people)}
 
     base = keys(SMALL, world)
     assert base == keys(SMALL, worlds(SMALL))
@@ -112,18 +112,18 @@ def test_without_a_model_only_its_own_settings_are_left_out() -> None:
 
 
 def test_without_erm_only_the_finite_horizon_is_run() -> None:
-    plan = replace(SMALL, learners={"mine": None})
+    extent = replace(SMALL, learners={"mine": None})
     experiments = ("finite", "periodic", "guaranteed", "baselines", "paths")
-    tasks = run_tasks(experiments, plan, worlds(plan))
-    assert len(tasks) == len(run_tasks(("finite",), plan, worlds(plan))) == 2 * 2 * 2
+    tasks = run_tasks(experiments, extent, worlds(extent))
+    assert len(tasks) == len(run_tasks(("finite",), extent, worlds(extent))) == 2 * 2 * 2
 
 
 def test_a_learner_is_its_content_and_its_code_not_its_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key(learner: Any) -> str:
-        plan = replace(SMALL, learners={"mine": learner})
-        return model_tasks(plan)["german-age", "mine"].key
+        extent = replace(SMALL, learners={"mine": learner})
+        return model_tasks(extent)["german-age", "mine"].key
 
     assert key(LogisticRegression(C=2.0)) == key(LogisticRegression(C=2.0))
     assert key(LogisticRegression(C=2.0)) != key(LogisticRegression(C=3.0))
@@ -150,19 +150,19 @@ def test_a_learner_is_its_content_and_its_code_not_its_address(
 )
 def test_wrong_names_are_told_with_the_right_ones(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(fs.InvalidValueError, match=sentence):
-        make_plan(**wrong)
+        make_extent(**wrong)
 
 
 def test_a_plan_has_the_paper_s_learners_and_one_s_own() -> None:
     mine = LogisticRegression()
-    assert [*make_plan(own={"mine": mine}).learners] == [*FIVE, "mine"]
-    assert [*make_plan(learners=["mine"], own={"mine": mine}).learners] == ["mine"]
-    assert [*make_plan(own={"ERM": mine}).learners] == [*FIVE]
+    assert [*make_extent(own={"mine": mine}).learners] == [*FIVE, "mine"]
+    assert [*make_extent(learners=["mine"], own={"mine": mine}).learners] == ["mine"]
+    assert [*make_extent(own={"ERM": mine}).learners] == [*FIVE]
     with pytest.raises(fs.InvalidValueError):
-        make_plan(own={"mine": object()})
-    assert len(make_plan(quick=True).environments) == 2
+        make_extent(own={"mine": object()})
+    assert len(make_extent(quick=True).environments) == 2
 
 
 def test_epochs_train_longer() -> None:
-    by_steps, by_epochs = (make_plan(epochs=epochs).learners["ERM"] for epochs in (False, True))
+    by_steps, by_epochs = (make_extent(epochs=epochs).learners["ERM"] for epochs in (False, True))
     assert by_steps.schedule.steps == by_epochs.schedule.epochs == 150

@@ -22,7 +22,7 @@ from own_learners import logistic, make_logistic, raising
 import fairshield as fs
 from fairshield_experiments import reproduce as reproduce_module
 from fairshield_experiments.data import ENVIRONMENTS
-from fairshield_experiments.experiments import Plan
+from fairshield_experiments.experiments import Extent
 from fairshield_experiments.reproduce import FRAMES, chosen, make_workers, reproduce
 from fairshield_experiments.results.items import ITEMS
 from fairshield_experiments.sweep.cluster import Dask
@@ -31,7 +31,7 @@ from fairshield_experiments.sweep.workers import InProcess, Processes
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-TINY = Plan(
+TINY = Extent(
     learners={"ERM": logistic, "mine": make_logistic()},
     environments=("german-age",),
     bounds=("0.2",),
@@ -47,7 +47,7 @@ TINY = Plan(
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, data_directory: Path) -> Path:
-    """All items of a tiny plan, in a folder."""
+    """All items of a tiny extent, in a folder."""
     folder = tmp_path_factory.mktemp("whole")
     made = reproduce(["all"], TINY, output=folder, workers=InProcess())
     assert made.results.failures.empty
@@ -149,8 +149,8 @@ def test_a_second_call_computes_nothing(whole: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_another_seed_gives_other_people(tmp_path: Path, data_directory: Path, whole: Path) -> None:
-    plan = replace(TINY, seed=1)
-    reproduce(["table-fairness"], plan, output=tmp_path, workers=InProcess())
+    extent = replace(TINY, seed=1)
+    reproduce(["table-fairness"], extent, output=tmp_path, workers=InProcess())
     other, frame = rows(tmp_path), rows(whole)
     same = frame.merge(other, on=["learner", "property", "undefined", "bound", "shield", "inputs",
                                   "min_support", "run", "period", "periods"])  # fmt: skip
@@ -164,8 +164,8 @@ def test_another_seed_gives_other_people(tmp_path: Path, data_directory: Path, w
 def test_a_learner_that_raises_spoils_its_own_settings_only(
     tmp_path: Path, data_directory: Path
 ) -> None:
-    plan = replace(TINY, learners={"ERM": logistic, "broken": raising})
-    made = reproduce(["table-fairness"], plan, output=tmp_path, workers=Processes(2))
+    extent = replace(TINY, learners={"ERM": logistic, "broken": raising})
+    made = reproduce(["table-fairness"], extent, output=tmp_path, workers=Processes(2))
     failures = made.results.failures.to_dict("records")
     assert failures == [
         {
@@ -178,7 +178,7 @@ def test_a_learner_that_raises_spoils_its_own_settings_only(
     assert "train broken on german-age" in page
     assert "this learner never learned anything" in page
     assert "Traceback" in (tmp_path / "failures.txt").read_text("utf-8")
-    mended = replace(plan, learners={"ERM": logistic, "broken": make_logistic()})
+    mended = replace(extent, learners={"ERM": logistic, "broken": make_logistic()})
     again = reproduce(["table-fairness"], mended, output=tmp_path, workers=InProcess())
     assert again.results.failures.empty
     assert not (tmp_path / "failures.txt").exists()

@@ -104,7 +104,7 @@ def reproduce(
     experiments.chosen(items)
     if data is not None:
         os.environ["FAIRSHIELD_DATA"] = str(data)
-    plan = experiments.make_plan(
+    extent = experiments.make_extent(
         quick=quick, epochs=epochs, seed=seed, environments=environments, learners=learners,
         own=_own_learners(own),
     )  # fmt: skip
@@ -114,7 +114,7 @@ def reproduce(
     try:
         with progress_bar("starting") as bar:
             made = experiments.reproduce(
-                items, plan, output=output, workers=crew, progress=_teller(bar, begin),
+                items, extent, output=output, workers=crew, progress=_teller(bar, begin),
                 facts={"command": shlex.join(["fairshield", *sys.argv[1:]])},
             )  # fmt: skip
     except KeyboardInterrupt:

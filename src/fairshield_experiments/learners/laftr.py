@@ -35,10 +35,10 @@ from fairshield_experiments.learners.base import Examples
 from fairshield_experiments.learners.network import (
     HIDDEN,
     PAPER,
-    Course,
     Descent,
     NetworkClassifier,
     Schedule,
+    Training,
     one_thread,
 )
 
@@ -55,15 +55,15 @@ class LAFTR:
 
     def fit(self, examples: Examples, *, seed: int) -> NetworkClassifier:
         """Encoder and classifier fitted to ``examples``."""
-        course = Course.start(examples, schedule=self.schedule, seed=seed, device=self.device)
+        training = Training.start(examples, schedule=self.schedule, seed=seed, device=self.device)
         d, width = examples.features.shape[1], HIDDEN[-1]
-        encoder = course.network(d, *HIDDEN)
-        classifier = course.network(width, 1)
-        decoder = course.network(width + 1, *HIDDEN[-2::-1], d)
-        adversary = course.network(width, width, 1)
+        encoder = training.network(d, *HIDDEN)
+        classifier = training.network(width, 1)
+        decoder = training.network(width + 1, *HIDDEN[-2::-1], d)
+        adversary = training.network(width, width, 1)
         builders, guesser = Descent(encoder, classifier, decoder), Descent(adversary)
         with one_thread():
-            for x, y, g, rate in course.batches():
+            for x, y, g, rate in training.batches():
                 z = encoder(x)
                 loss = (
                     self.reconstruction * mse_loss(decoder(torch.cat((z, g[:, None]), 1)), x)

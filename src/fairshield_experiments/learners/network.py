@@ -30,7 +30,7 @@ from fairshield_experiments.learners.base import Examples
 HIDDEN = (512, 256, 64)
 
 
-class Batch(NamedTuple):
+class MiniBatch(NamedTuple):
     """Rows of one mini-batch, and the learning rate of the step that it is for."""
 
     rows: Tensor
@@ -70,7 +70,7 @@ class Schedule:
         length = f"{self.steps} steps" if self.steps else f"{self.epochs} epochs"
         return f"{length} of mini-batches"
 
-    def batches(self, n: int, rng: torch.Generator) -> Iterator[Batch]:
+    def batches(self, n: int, rng: torch.Generator) -> Iterator[MiniBatch]:
         """Batches of ``n`` people in random order; everybody once before anybody twice."""
         size = self.batch or (1024 if n >= 1024 else 128)
         per_epoch = math.ceil(n / size)
@@ -80,7 +80,7 @@ class Schedule:
             if part == 0:
                 order = torch.randperm(n, generator=rng)
             decays = (step if self.steps else epoch) // self.decay_every
-            yield Batch(order[part * size : (part + 1) * size], self.rate * 0.1**decays)
+            yield MiniBatch(order[part * size : (part + 1) * size], self.rate * 0.1**decays)
 
 
 PAPER = Schedule(steps=150)
@@ -152,7 +152,7 @@ class NetworkClassifier:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class Training:
     """What one training uses: data on the device, two random generators, a schedule.
 
     Attributes
@@ -172,7 +172,7 @@ class Course:
     device: str
 
     @classmethod
-    def start(cls, examples: Examples, *, schedule: Schedule, seed: int, device: str) -> Course:
+    def start(cls, examples: Examples, *, schedule: Schedule, seed: int, device: str) -> Training:
         """Check ``examples`` and put them on ``device``."""
         examples.check()
         return cls(

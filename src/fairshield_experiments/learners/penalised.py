@@ -21,10 +21,10 @@ from fairshield_experiments.learners.base import Examples
 from fairshield_experiments.learners.network import (
     HIDDEN,
     PAPER,
-    Course,
     Descent,
     NetworkClassifier,
     Schedule,
+    Training,
     one_thread,
 )
 
@@ -43,12 +43,12 @@ class PenalisedLearner(ABC):
 
     def fit(self, examples: Examples, *, seed: int) -> NetworkClassifier:
         """A network fitted to ``examples``."""
-        course = Course.start(examples, schedule=self.schedule, seed=seed, device=self.device)
-        network = course.network(examples.features.shape[1], *HIDDEN, 1)
+        training = Training.start(examples, schedule=self.schedule, seed=seed, device=self.device)
+        network = training.network(examples.features.shape[1], *HIDDEN, 1)
         descent = Descent(network)
         with one_thread():
-            for x, y, g, rate in course.batches():
-                logit = network(x, course.noise).flatten()
+            for x, y, g, rate in training.batches():
+                logit = network(x, training.noise).flatten()
                 loss = binary_cross_entropy_with_logits(logit, y)
                 if self.weight:
                     loss = loss + self.weight * self.penalty(torch.sigmoid(logit), g)

@@ -16,7 +16,7 @@ from fairshield_experiments.results.verdicts import verdict
 
 
 @dataclass(frozen=True)
-class Finding:
+class PublishedMatch:
     """What we found in the place of a published number.
 
     Attributes
@@ -34,16 +34,16 @@ class Finding:
     notes: tuple[str, ...] = ()
 
 
-NOT_RUN = Finding(None)
+NOT_RUN = PublishedMatch(None)
 
 
-def compare(item: str, find: Callable[[Published], Finding]) -> tuple[Check, ...]:
+def compare(item: str, find: Callable[[Published], PublishedMatch]) -> tuple[Check, ...]:
     """One check for each published number of an item to which no convention applies."""
     return tuple(_check(number, find(number), "") for number in published(item))
 
 
 def compare_conventions(
-    item: str, find: Callable[[Published, Undefined], Finding]
+    item: str, find: Callable[[Published, Undefined], PublishedMatch]
 ) -> tuple[Check, ...]:
     """A check for each published number and each convention for empty groups."""
     found = cache(find)
@@ -55,8 +55,8 @@ def compare_conventions(
 
 
 def _with_other_convention(
-    number: Published, find: Callable[[Published, Undefined], Finding], undefined: Undefined
-) -> Finding:
+    number: Published, find: Callable[[Published, Undefined], PublishedMatch], undefined: Undefined
+) -> PublishedMatch:
     finding = find(number, undefined)
     others = (
         (f"With the convention {UNDEFINED[other]}", find(number, other).ours)
@@ -64,10 +64,10 @@ def _with_other_convention(
         if other != undefined
     )
     known = tuple((words, found) for words, found in others if found is not None)
-    return Finding(finding.ours, (*known, *finding.others), finding.notes)
+    return PublishedMatch(finding.ours, (*known, *finding.others), finding.notes)
 
 
-def _check(number: Published, finding: Finding, undefined: str) -> Check:
+def _check(number: Published, finding: PublishedMatch, undefined: str) -> Check:
     ours = finding.ours
     if ours is not None and not math.isfinite(ours.value):
         ours = None

@@ -52,7 +52,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table for people: cells are text already, the first ``n_keys`` columns name the row."""
 
     name: str
@@ -62,7 +62,7 @@ class Table:
     n_keys: int = 1
     note: str = ""
 
-    def without_gaps(self) -> Table:
+    def without_gaps(self) -> ReportTable:
         """The table without rows of which nothing was run."""
         kept = (row for row in self.rows if any(cell != MISSING for cell in row[self.n_keys :]))
         return replace(self, rows=tuple(kept))
@@ -138,7 +138,7 @@ class Check:
 class Product:
     """Product is an item that was made: its tables, figures and checks."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     checks: tuple[Check, ...] = ()
 

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairshield_experiments.results.parts import Table
+    from fairshield_experiments.results.parts import ReportTable
 
 _NUMERIC = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?( ± (\d[\d.]*|–))?( \([≤≥] [\d.]+\))?×?|–")
 _ESTIMATE = re.compile(r"(-?\d[\d.]*) ± (\d[\d.]*)")
@@ -57,7 +57,7 @@ def _escaped(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def _numeric_columns(table: Table) -> list[bool]:
+def _numeric_columns(table: ReportTable) -> list[bool]:
     """Per column, whether it is right-aligned: all its cells are numbers."""
     return [
         column >= table.n_keys and all(_NUMERIC.fullmatch(row[column]) for row in table.rows)
@@ -65,7 +65,7 @@ def _numeric_columns(table: Table) -> list[bool]:
     ]
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ReportTable) -> str:
     """A GitHub table under its title, above its note."""
 
     def line(cells: tuple[str, ...]) -> str:
@@ -78,7 +78,7 @@ def markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex(table: Table) -> str:
+def latex(table: ReportTable) -> str:
     """A floating table with the rules of ``booktabs``."""
     align = "".join("r" if right else "l" for right in _numeric_columns(table))
     caption = latex_text(f"{table.title}. {table.note}" if table.note else table.title)
@@ -101,7 +101,7 @@ def latex(table: Table) -> str:
     )
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: ReportTable) -> str:
     """A header and the cells, as text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -110,7 +110,7 @@ def as_csv(table: Table) -> str:
     return out.getvalue()
 
 
-def as_html(table: Table) -> str:
+def as_html(table: ReportTable) -> str:
     """A ``<table>``; key columns are header cells of their row, numbers have class ``number``."""
     numeric = _numeric_columns(table)
     head = "".join(f'<th scope="col">{markup.escape(name)}</th>' for name in table.columns)

@@ -28,8 +28,8 @@ from fairshield_experiments.results.parts import (
     Figure,
     Item,
     Product,
+    ReportTable,
     Results,
-    Table,
     Verdict,
 )
 from fairshield_experiments.results.rows import select, totals
@@ -298,7 +298,7 @@ def picture_uri(figure: Figure) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def numeric_columns(table: Table) -> list[bool]:
+def numeric_columns(table: ReportTable) -> list[bool]:
     """Per column, whether its cells begin like numbers, and so are aligned to the right."""
     starts = "0123456789.+-\N{MINUS SIGN}–"
     return [

@@ -13,7 +13,7 @@ import torch
 
 import fairshield as fs
 from fairshield_experiments.learners import LEARNERS, Examples, Learner, Schedule
-from fairshield_experiments.learners.network import Course, Descent, dropout
+from fairshield_experiments.learners.network import Descent, Training, dropout
 
 FEW = Schedule(steps=3, batch=128)
 SOME = Schedule(steps=40, batch=128)
@@ -134,10 +134,10 @@ def test_a_stronger_adversary_narrows_the_gap(biased: Examples) -> None:
 
 
 def test_a_step_changes_every_parameter(biased: Examples) -> None:
-    course = Course.start(biased, schedule=FEW, seed=0, device="cpu")
-    network = course.network(6, 8, 8, 1)
+    training = Training.start(biased, schedule=FEW, seed=0, device="cpu")
+    network = training.network(6, 8, 8, 1)
     before = [p.detach().clone() for p in network.parameters()]
-    loss = (network(course.features).flatten() - course.target).square().mean()
+    loss = (network(training.features).flatten() - training.target).square().mean()
     Descent(network).step(loss, 0.01)
     for old, new in zip(before, network.parameters(), strict=True):
         assert not torch.equal(old, new)

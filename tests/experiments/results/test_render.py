@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairshield_experiments.results import cells
-from fairshield_experiments.results.parts import Table
+from fairshield_experiments.results.parts import ReportTable
 from fairshield_experiments.results.render import latex_text
 from fairshield_experiments.results.statistics import Estimate
 
@@ -20,10 +20,10 @@ text = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12)
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Table:
+def tables(draw: st.DrawFn) -> ReportTable:
     width = draw(st.integers(1, 4))
     row = st.tuples(*[text] * width)
-    return Table(
+    return ReportTable(
         name="table-x",
         title=draw(text),
         columns=draw(row),
@@ -34,7 +34,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 @given(tables())
-def test_csv_gives_the_cells_back(table: Table) -> None:
+def test_csv_gives_the_cells_back(table: ReportTable) -> None:
     rows = list(csv.reader(io.StringIO(table.csv())))
     assert [tuple(row) for row in rows] == [table.columns, *table.rows]
 
@@ -63,7 +63,7 @@ class Cells(HTMLParser):
 
 
 @given(tables())
-def test_html_gives_the_cells_back_and_has_no_other_tags(table: Table) -> None:
+def test_html_gives_the_cells_back_and_has_no_other_tags(table: ReportTable) -> None:
     parser = Cells()
     parser.feed(table.html())
     parser.close()
@@ -72,7 +72,7 @@ def test_html_gives_the_cells_back_and_has_no_other_tags(table: Table) -> None:
 
 
 @given(tables())
-def test_markdown_has_one_line_per_row_and_as_many_bars_in_each(table: Table) -> None:
+def test_markdown_has_one_line_per_row_and_as_many_bars_in_each(table: ReportTable) -> None:
     lines = table.markdown().split("\n")[2 : 4 + len(table.rows)]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {len(table.columns) + 1}
 
@@ -90,7 +90,7 @@ def test_latex_leaves_no_special_character_unescaped(words: str) -> None:
 
 
 @given(tables())
-def test_latex_has_as_many_cells_in_each_row(table: Table) -> None:
+def test_latex_has_as_many_cells_in_each_row(table: ReportTable) -> None:
     body = re.search(r"\\toprule\n(.*)\n\\bottomrule", table.latex(), re.DOTALL)
     assert body is not None
     lines = [line for line in body[1].split("\n") if line != r"\midrule"]
@@ -98,7 +98,7 @@ def test_latex_has_as_many_cells_in_each_row(table: Table) -> None:
 
 
 def test_estimates_are_set_as_mathematics() -> None:
-    table = Table("t", "50 % of κ", ("name", "loss"), (("a_b", "-1.23 ± 0.11"), ("c", "–")))
+    table = ReportTable("t", "50 % of κ", ("name", "loss"), (("a_b", "-1.23 ± 0.11"), ("c", "–")))
     assert r"a\_b & $-1.23 \pm 0.11$ \\" in table.latex()
     assert r"c & -- \\" in table.latex()
     assert r"\begin{tabular}{lr}" in table.latex()

@@ -16,7 +16,7 @@ from fairshield_experiments.results.figures import look
 from fairshield_experiments.results.figures.look import LOOK
 from fairshield_experiments.results.figures.rows import conventions, finite, in_order, normalised
 from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, PROPERTIES
-from fairshield_experiments.results.parts import Figure, Item, Product, Results, Table
+from fairshield_experiments.results.parts import Figure, Item, Product, ReportTable, Results
 from fairshield_experiments.results.rows import select, totals
 
 _WIDEST = 6.0
@@ -181,7 +181,7 @@ def _draw_regression(axes: Axes, runs: pd.DataFrame, cost: str) -> None:
               bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1})  # fmt: skip
 
 
-def _slopes(runs: pd.DataFrame) -> Table:
+def _slopes(runs: pd.DataFrame) -> ReportTable:
     lines = []
     kinds = ["property", "undefined", "environment", "bound"]
     for key, part in runs.groupby(kinds, sort=True, observed=True):
@@ -197,7 +197,7 @@ def _slopes(runs: pd.DataFrame) -> Table:
             PROPERTIES.get(prop, prop), look.CONVENTIONS.get(undefined, undefined),
             ENVIRONMENTS.get(environment, environment), f"{bound:g}", str(len(part)), *cells,
         ))  # fmt: skip
-    return Table(
+    return ReportTable(
         "figure-cost-utility-slopes",
         "Utility loss on cost: slopes ± standard error",
         ("property", "empty group", "environment", "κ", "runs", "% per person overruled", "R²",

@@ -17,7 +17,7 @@ from fairshield_experiments.results.names import (
     SHIELDS,
     UNDEFINED,
 )
-from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.parts import Product, ReportTable, Results
 from fairshield_experiments.results.rows import select
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.tables.shared import (
@@ -174,7 +174,7 @@ def claims(results: Results) -> Product:
         rows.append((words, "both", convention(undefined), *_cells(found)))
     order = [*CLAIMS]
     rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else len(order))
-    table = Table(
+    table = ReportTable(
         name="table-claims",
         title="What the paper says in words",
         columns=("claim", "property", "no relevant people", "found", "holds"),

@@ -7,9 +7,9 @@ import math
 import pandas as pd
 
 from fairshield_experiments.results import cells
-from fairshield_experiments.results.checks import NOT_RUN, Finding, compare
+from fairshield_experiments.results.checks import NOT_RUN, PublishedMatch, compare
 from fairshield_experiments.results.names import ENVIRONMENTS, METRICS, PROPERTIES
-from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.parts import Product, ReportTable, Results
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.rows import learners, select
 from fairshield_experiments.results.statistics import Estimate
@@ -35,14 +35,14 @@ def datasets(results: Results) -> Product:
             cells.number(r["parity"]),
         )
 
-    def find(number: Published) -> Finding:
+    def find(number: Published) -> PublishedMatch:
         if number.environment not in known:
             return NOT_RUN
         value = float(known[number.environment][number.measure])
         # These numbers are counted, so they have no standard error.
-        return Finding(Estimate(100 * value if number.unit == "%" else value, 0.0, 1))
+        return PublishedMatch(Estimate(100 * value if number.unit == "%" else value, 0.0, 1))
 
-    table = Table(
+    table = ReportTable(
         name="table-datasets",
         title="Data sets",
         columns=(
@@ -70,20 +70,20 @@ _DATASETS = {"adult": "Adult", "bank": "Bank", "compas": "COMPAS", "german": "Ge
 def performance(results: Results) -> Product:
     """How good and how fair the classifiers are, a table per data set."""
 
-    def find(number: Published) -> Finding:
-        return Finding(metric(results, number.environment, number.learner, number.measure))
+    def find(number: Published) -> PublishedMatch:
+        return PublishedMatch(metric(results, number.environment, number.learner, number.measure))
 
     tables = tuple(_performance(results, name, title) for name, title in _DATASETS.items())
     return Product(tables=tables, checks=compare("table-performance", find))
 
 
-def _performance(results: Results, dataset: str, title: str) -> Table:
+def _performance(results: Results, dataset: str, title: str) -> ReportTable:
     environments = {
         name: words.partition("(")[2].rstrip(")")
         for name, words in ENVIRONMENTS.items()
         if name.startswith(dataset)
     }
-    return Table(
+    return ReportTable(
         name=f"table-performance-{dataset}",
         title=f"Classifiers on {title}: performance and unfairness on test people (%)",
         columns=("attribute", "learner", *METRICS.values()),
@@ -126,11 +126,11 @@ def resources(results: Results) -> Product:
             out.append(cells.ratio(other / mine) if other and mine else cells.MISSING)
         return tuple(out)
 
-    def find(number: Published) -> Finding:
+    def find(number: Published) -> PublishedMatch:
         key = (number.prop, number.horizon or 0, number.levels or 0, number.measure)
-        return Finding(Estimate(ours[key], math.nan, 1)) if key in ours else NOT_RUN
+        return PublishedMatch(Estimate(ours[key], math.nan, 1)) if key in ours else NOT_RUN
 
-    table = Table(
+    table = ReportTable(
         name="table-resources",
         title="Time and memory of a synthesis",
         columns=(

@@ -15,7 +15,7 @@ from fairshield_experiments.results.names import (
     SHIELDS,
     UNDEFINED,
 )
-from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.parts import Product, ReportTable, Results
 from fairshield_experiments.results.rows import learners, paired, select, totals
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.tables.shared import (
@@ -62,7 +62,7 @@ def guaranteed(results: Results) -> Product:
                     if len(own) or inputs == "agnostic":
                         key = (PROPERTIES[prop], convention(undefined), SHIELDS[shield], inputs)
                         rows.append((*key, *_guaranteed_cells(own, base)))
-    table = Table(
+    table = ReportTable(
         name="table-guaranteed",
         title="Periodic shields with ERM: fairness and its price",
         columns=(
@@ -106,7 +106,7 @@ def inputs(results: Results) -> Product:
     return Product(tables=tuple(tables))
 
 
-def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
+def _inputs_table(frame: pd.DataFrame, shield: str) -> ReportTable:
     rows, answers = [], []
     for prop in PROPERTIES:
         for undefined in _conventions(frame[frame["inputs"] != "agnostic"]):
@@ -120,7 +120,7 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> Table:
                 rows.append((*key, title, *_inputs_cells(own, apart)))
             rows.append((*key, "all", *_inputs_cells(compared, gaps)))
             answers.append(_least_loss(f"{key[0]} with {key[1]}", compared))
-    return Table(
+    return ReportTable(
         name=f"table-inputs-{shield}",
         title=f"{SHIELDS[shield]}: relative utility loss (%) by input model",
         columns=(
@@ -202,7 +202,7 @@ def support(results: Results) -> Product:
                     (*key, *_support_cells(select(plain, **wanted), select(asked, **wanted)))
                 )
     least = sorted({int(value) for value in asked["min_support"]})
-    table = Table(
+    table = ReportTable(
         name="table-support",
         title="FinHzn with a minimum support, on the same people",
         columns=(
@@ -277,7 +277,7 @@ def _baselines_table(
     by: str,
     frames: Mapping[str, pd.DataFrame],
     parts: Iterable[tuple[Mapping[str, object], str]],
-) -> Table:
+) -> ReportTable:
     rows = []
     parts = [*parts, ({}, "all")]
     for prop in PROPERTIES:
@@ -290,7 +290,7 @@ def _baselines_table(
                         rows.append((*key, *_baseline_cells(own, method)))
                     else:
                         rows.append((*key, *[cells.MISSING] * 4))
-    return Table(
+    return ReportTable(
         name=name,
         title=f"Fair on average or in every window: methods on the same windows, by {by}",
         columns=(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from fairshield_experiments.results import cells, statistics
-from fairshield_experiments.results.checks import NOT_RUN, Finding, compare_conventions
+from fairshield_experiments.results.checks import NOT_RUN, PublishedMatch, compare_conventions
 from fairshield_experiments.results.names import (
     BOUNDS,
     ENVIRONMENTS,
@@ -19,7 +19,7 @@ from fairshield_experiments.results.names import (
     UNDEFINED,
     Undefined,
 )
-from fairshield_experiments.results.parts import Product, Results, Table
+from fairshield_experiments.results.parts import Product, ReportTable, Results
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.rows import SETTING, learners, select
 from fairshield_experiments.results.statistics import Estimate
@@ -51,12 +51,12 @@ def fairness(results: Results) -> Product:
     }
     gaps = missing(frame, len(ENVIRONMENTS) * len(LEARNERS), "environment", "learner")
 
-    def find(number: Published, undefined: Undefined) -> Finding:
+    def find(number: Published, undefined: Undefined) -> PublishedMatch:
         if gaps:
             return NOT_RUN  # the published number is of all learners together
         ours = found[number.prop, undefined, number.shield][number.measure]
         notes = () if number.shield == "none" else (_LABEL,) * (number.source == "tab:fair_distr")
-        return Finding(ours, notes=notes)
+        return PublishedMatch(ours, notes=notes)
 
     return Product(
         tables=(_fairness_table(found, gaps), _unfair_by_environment(frame)),
@@ -81,7 +81,7 @@ def _distribution(frame: pd.DataFrame, suffix: str) -> dict[str, Estimate | None
 
 def _fairness_table(
     found: Mapping[tuple[str, str, str], Mapping[str, Estimate | None]], gaps: str
-) -> Table:
+) -> ReportTable:
     def row(key: tuple[str, str, str], row: Mapping[str, Estimate | None]) -> tuple[str, ...]:
         prop, undefined, shield = key
         unfair = row["unfair runs"]
@@ -94,7 +94,7 @@ def _fairness_table(
             cells.share(unfair, 2),
         )
 
-    return Table(
+    return ReportTable(
         name="table-fairness",
         title="Normalised bias (bias / κ) at the horizon, environments, learners, bounds pooled",
         columns=(
@@ -112,7 +112,7 @@ def _fairness_table(
     )
 
 
-def _unfair_by_environment(frame: pd.DataFrame) -> Table:
+def _unfair_by_environment(frame: pd.DataFrame) -> ReportTable:
     def row(environment: str, title: str, undefined: str) -> tuple[str, ...]:
         part = select(frame, environment=environment, undefined=undefined)
         shares = (
@@ -122,7 +122,7 @@ def _unfair_by_environment(frame: pd.DataFrame) -> Table:
         )
         return (title, convention(undefined), *(cells.share(found) for found in shares))
 
-    return Table(
+    return ReportTable(
         name="table-fairness-environments",
         title="Unfair runs by environment (%), learners and bounds pooled",
         columns=(
@@ -164,7 +164,7 @@ def utility(results: Results) -> Product:
     finite = windows(results, learner=learners(results.runs))
     losses = _Losses(pd.concat([finite, periods(results)], ignore_index=True))
 
-    def find(number: Published, undefined: Undefined) -> Finding:
+    def find(number: Published, undefined: Undefined) -> PublishedMatch:
         where = (number.prop, undefined, number.bound or 0.0, number.environment)
         key: LossKey = (*where, number.shield, number.learner)
         ours = losses.mean(key)
@@ -174,7 +174,7 @@ def utility(results: Results) -> Product:
         rejecting = losses.mean(key, "loss_rejecting")
         if ours and rejecting and _nearer(number, rejecting, ours):
             others.append(("By rejecting everybody", rejecting))
-        return Finding(
+        return PublishedMatch(
             ours,
             others=tuple((words, m) for words, m in others if m is not None),
             notes=_model_note(results, number),
@@ -208,7 +208,7 @@ def _model_note(results: Results, number: Published) -> tuple[str, ...]:
     )
 
 
-def _utility_table(losses: _Losses, bound: float) -> Table:
+def _utility_table(losses: _Losses, bound: float) -> ReportTable:
     columns = [("finite-horizon", learner) for learner in learners(losses.frame)]
     if bound in PERIODIC_BOUNDS:
         columns += [(shield, "ERM") for shield in PERIODIC]
@@ -228,7 +228,7 @@ def _utility_table(losses: _Losses, bound: float) -> Table:
         for undefined in UNDEFINED:
             rows += [row(prop, undefined, *named) for named in ENVIRONMENTS.items()]
             rows.append(pooled(prop, undefined))
-    return Table(
+    return ReportTable(
         name=f"table-utility-{round(100 * bound):03d}",
         title=f"Relative utility loss (%), κ = {bound:g}",
         columns=(
@@ -268,7 +268,7 @@ def periodic(results: Results) -> Product:
     }
     gaps = missing(frame, len(ENVIRONMENTS) * len(PERIODIC_BOUNDS), "environment", "bound")
 
-    def find(number: Published, undefined: Undefined) -> Finding:
+    def find(number: Published, undefined: Undefined) -> PublishedMatch:
         if gaps:
             return NOT_RUN
         part = parts[number.prop, undefined, number.shield]
@@ -281,7 +281,7 @@ def periodic(results: Results) -> Product:
             if number.shield == "dynamic":
                 inactive = parts[number.prop, undefined, "inactive"]
                 others.append((_INACTIVE, statistics.share(inactive, "fair")))
-        return Finding(
+        return PublishedMatch(
             ours,
             others=tuple((words, m) for words, m in others if m is not None),
         )
@@ -297,7 +297,7 @@ def periodic(results: Results) -> Product:
             *(cells.share(found) for found in shares),
         )
 
-    table = Table(
+    table = ReportTable(
         name="table-periodic",
         title="Periodic shields with ERM: runs that met the condition, and fair ones (%)",
         columns=(
