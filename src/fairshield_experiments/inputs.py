@@ -32,7 +32,7 @@ def input_model(kind: InputKind, training: People) -> fs.InputModel:
     return fs.InputModel.estimate(
         [GROUPS[g] for g in training.group.tolist()],
         training.proposed,
-        training.margin if confident else None,
+        training.confidence if confident else None,
         training.target,
         bins=BINS if confident else None,
         names=GROUPS,

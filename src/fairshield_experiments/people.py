@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLD = 0.5
-"""A score above it proposes acceptance."""
+from fairshield.records import ScoreRule
+
+RULE = ScoreRule(threshold=0.5)
+"""What a score proposes, and how confidently."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +31,12 @@ class People:
     @property
     def proposed(self) -> NDArray[np.bool_]:
         """``(n,)``: whether the classifier proposes acceptance."""
-        return np.asarray(self.score > THRESHOLD)
+        return RULE.many(self.score)[0]
 
     @property
-    def margin(self) -> NDArray[np.float64]:
-        """``(n,)``: distance of the score from the threshold, the classifier's confidence."""
-        return np.abs(self.score - THRESHOLD)
+    def confidence(self) -> NDArray[np.float64]:
+        """``(n,)``: distance of the score from the threshold."""
+        return RULE.many(self.score)[1]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -129,7 +129,7 @@ def streams(setting: Setting, people: People) -> Streams:
     return Streams(
         people.group,
         people.proposed,
-        people.margin if priced else np.ones(people.score.shape),
+        people.confidence if priced else np.ones(people.score.shape),
         people.target == setting.prop.relevant_outcome
         if labelled
         else np.ones(people.score.shape, bool),
@@ -220,7 +220,7 @@ def rows(setting: Setting, people: People, decided: Outcome, free: Outcome) -> p
         "correct_unshielded": _by_period(free.accepted == people.target, periods),
         "overruled": _by_period(overruled, periods),
         "cost": _by_period(np.where(overruled, decided.streams.costs, 0.0), periods),
-        "margin": _by_period(np.where(overruled, people.margin, 0.0), periods),
+        "margin": _by_period(np.where(overruled, people.confidence, 0.0), periods),
     }
     measures |= {name: decided.ends[..., i] for i, name in enumerate(COUNTERS)}
     measures = {name: np.asarray(x).reshape(-1) for name, x in measures.items()}

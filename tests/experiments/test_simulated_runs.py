@@ -107,7 +107,7 @@ def test_confidence_costs_have_ten_levels_up_to_the_largest_margin() -> None:
     training = people(5000, 0)
     model = input_model("confidence", training)
     assert len(model.levels) == 10
-    assert model.levels.max() <= training.margin.max() <= model.edges.max()  # type: ignore[union-attr]
+    assert model.levels.max() <= training.confidence.max() <= model.edges.max()  # type: ignore[union-attr]
     assert model.probs.sum(axis=2) == pytest.approx(input_model("learned", training).probs[:, :, 0])
 
 
@@ -142,7 +142,7 @@ def one_by_one(chosen: Setting, world: Scored) -> list[dict[str, Any]]:
         tally = {"correct": 0, "overruled": 0, "cost": 0.0, "margin": 0.0, "correct_unshielded": 0}
         for t in range(chosen.length):
             proposed, target = bool(crowd.proposed[t]), bool(crowd.target[t])
-            cost = float(crowd.margin[t]) if chosen.inputs == "confidence" else 1.0
+            cost = float(crowd.confidence[t]) if chosen.inputs == "confidence" else 1.0
             made = shield.decide("ab"[crowd.group[t]], proposed=proposed, cost=cost)
             if chosen.kind == "equal-opportunity":
                 shield.observe(made, outcome=target)
@@ -150,7 +150,7 @@ def one_by_one(chosen: Setting, world: Scored) -> list[dict[str, Any]]:
             tally["correct_unshielded"] += proposed == target
             tally["overruled"] += made.overruled
             tally["cost"] += cost * made.overruled
-            tally["margin"] += float(crowd.margin[t]) * made.overruled
+            tally["margin"] += float(crowd.confidence[t]) * made.overruled
             if (t + 1) % chosen.period_length == 0:
                 a, b = shield.counts.values()
                 counters = dict(zip(("n_a", "k_a", "n_b", "k_b"), (*a, *b), strict=True))
