@@ -1,4 +1,4 @@
 """The paper's experiments, from raw data to a report: data sets, learners, simulation, results.
 
-Needs ``fairshield[experiments]``; imports nothing of :mod:`fairshield` but its public names.
+Needs ``fairshield[experiments]``; imports nothing of :mod:`fairshield` but what it documents.
 """

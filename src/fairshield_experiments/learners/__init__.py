@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fairshield.base.errors import MissingExtraError
+import fairshield as fs
 from fairshield_experiments.learners.base import Classifier, Examples, Learner
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "sklearn"):
             raise
-        raise MissingExtraError(
+        raise fs.MissingExtraError(
             f"{name} needs {error.name}, which is not installed: "
             "pip install 'fairshield[experiments]'"
         ) from None

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import fairshield as fs
-from fairshield.base.errors import MissingExtraError
 from fairshield_experiments.sweep.call import Failure, answer_alone, opened
 from fairshield_experiments.sweep.task import Function, Task
 from fairshield_experiments.sweep.workers import Result, Results, keep_busy
@@ -193,7 +192,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise MissingExtraError(
+        raise fs.MissingExtraError(
             "a Dask cluster needs distributed, which is not installed: "
             "pip install 'fairshield[experiments]'"
         ) from None
