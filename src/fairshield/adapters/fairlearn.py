@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairshield.base.counts import is_whole, name_order
-from fairshield.base.errors import InvalidValueError, MissingExtraError
+from fairshield.base.errors import InvalidValueError
+from fairshield.base.extras import check_installed
 from fairshield.base.groups import Coded
 from fairshield.base.intersections import groups_of
 from fairshield.inputs.columns import check_known, column
@@ -32,11 +32,7 @@ from fairshield.spec import (
 )
 from fairshield.spec.outcomes import warn_of_outcomes
 
-if find_spec("fairlearn") is None:
-    raise MissingExtraError(
-        "fairshield.fairlearn needs Fairlearn, which is not installed: "
-        "pip install 'fairshield[fairlearn]'"
-    )
+check_installed("fairshield.fairlearn", "fairlearn", extra="fairlearn")
 
 from fairlearn import reductions
 from fairlearn.metrics import MetricFrame

@@ -1,4 +1,4 @@
-"""Whether numba is installed, and the error that is raised where it is needed and is not.
+"""Which optional packages are installed, and the errors that are raised where one is missing.
 
 Loading a policy, deciding, streaming, auditing and monitoring need numpy alone.  Making policies,
 simulating and verifying need numba, which the extra ``synthesis`` installs.  Long policies, and
@@ -12,6 +12,18 @@ from functools import cache
 from importlib.util import find_spec
 
 from fairshield.base.errors import MissingExtraError
+
+
+def check_installed(what: str, *packages: str, extra: str) -> None:
+    """Raise, with the command that installs it, where a package that ``what`` needs is missing.
+
+    No package is loaded to find out.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {' and '.join(missing)}: pip install 'fairshield[{extra}]'"
+        )
 
 
 @cache

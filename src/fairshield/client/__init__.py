@@ -5,15 +5,9 @@ Needs the extra ``client``.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from fairshield.base.extras import check_installed
 
-from fairshield.base.errors import MissingExtraError
-
-_MISSING = [name for name in ("httpx", "msgspec") if find_spec(name) is None]
-if _MISSING:
-    raise MissingExtraError(
-        f"fairshield.Client needs {' and '.join(_MISSING)}: pip install 'fairshield[client]'"
-    )
+check_installed("fairshield.Client", "httpx", "msgspec", extra="client")
 
 from fairshield.client.asynchronous import AsyncClient as AsyncClient
 from fairshield.client.asynchronous import AsyncStream as AsyncStream

@@ -5,12 +5,9 @@ Frames are those of pandas, polars, Arrow and whatever else narwhals can read.  
 extra ``frames``.
 """
 
-from importlib.util import find_spec
+from fairshield.base.extras import check_installed
 
-from fairshield.base.errors import MissingExtraError
-
-if find_spec("narwhals") is None:
-    raise MissingExtraError("frames need narwhals: pip install 'fairshield[frames]'")
+check_installed("reading frames", "narwhals", extra="frames")
 
 from fairshield.adapters.frames.auditing import audit_frame as audit_frame
 from fairshield.adapters.frames.shielding import shield_batches as shield_batches

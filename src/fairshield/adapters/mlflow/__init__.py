@@ -11,15 +11,10 @@ Needs the extra ``mlflow``.
 from __future__ import annotations
 
 import warnings
-from importlib.util import find_spec
 
-from fairshield.base.errors import MissingExtraError
+from fairshield.base.extras import check_installed
 
-_MISSING = [name for name in ("mlflow", "pandas") if find_spec(name) is None]
-if _MISSING:
-    raise MissingExtraError(
-        f"fairshield.mlflow needs {' and '.join(_MISSING)}: pip install 'fairshield[mlflow]'"
-    )
+check_installed("fairshield.mlflow", "mlflow", "pandas", extra="mlflow")
 
 with warnings.catch_warnings():
     # When it is imported, MLflow warns about types of its own.

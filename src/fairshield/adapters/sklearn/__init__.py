@@ -3,14 +3,8 @@
 Needs the extra ``sklearn``.
 """
 
-from importlib.util import find_spec
+from fairshield.base.extras import check_installed
 
-from fairshield.base.errors import MissingExtraError
-
-if find_spec("sklearn") is None:
-    raise MissingExtraError(
-        "ShieldedClassifier needs scikit-learn, which is not installed: "
-        "pip install 'fairshield[sklearn]'"
-    )
+check_installed("ShieldedClassifier", "sklearn", extra="sklearn")
 
 from fairshield.adapters.sklearn.classifier import ShieldedClassifier as ShieldedClassifier
