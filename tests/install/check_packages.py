@@ -46,13 +46,16 @@ MUST_SHIP = (
     "fairshield/py.typed",
     "fairshield/synthesis/cuda/kernels.cu",
     "fairshield/service/dashboard/static/fairshield.js",
-    "fairshield/service/dashboard/static/vendor/uplot/LICENSE",
     "fairshield/service/dashboard/templates/base.html.j2",
     "fairshield/service/store/migrations/sqlite/0001_log.sql",
     "fairshield/service/store/migrations/postgres/0001_log.sql",
     "fairshield_experiments/results/published/fairness.csv",
     "fairshield_experiments/results/templates/report.html.j2",
 )
+
+
+VENDORED = "fairshield/service/dashboard/static/vendor"
+"""Files of others, each project in a folder with its licence."""
 
 
 class Failure(Exception):
@@ -106,6 +109,11 @@ def check_contents(sdist: Path, wheel: Path, scratch: Path) -> str:
     }
     require(files == source, f"in the wheel or in src, not in both: {sorted(files ^ source)}")
     require(set(MUST_SHIP) <= files, f"missing: {sorted(set(MUST_SHIP) - files)}")
+    folders = (path for path in (ROOT / "src" / VENDORED).iterdir() if path.is_dir())
+    theirs = [f"src/{VENDORED}/{folder.name}/LICENSE" for folder in folders]
+    kept = {name.partition(".dist-info/licenses/")[2] for name in shipped}
+    missing = {"LICENSE", *theirs} - kept
+    require(not missing, f"not among the licences of the wheel: {sorted(missing)}")
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     needed = {
