@@ -76,6 +76,13 @@ def test_messages_have_the_names_of_the_api(validated: dict[str, Any]) -> None:
     assert "Message" not in json.dumps(validated["components"])
 
 
+def test_descriptions_are_not_indented_which_would_make_them_code(
+    validated: dict[str, Any],
+) -> None:
+    described = [s.get("description", "") for s in validated["components"]["schemas"].values()]
+    assert not [text for text in described if "\n " in text]
+
+
 def test_every_schema_is_a_json_schema(validated: dict[str, Any]) -> None:
     schemas = validated["components"]["schemas"]
     assert {"Decision", "Problem", "Specification"} <= set(schemas)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -115,7 +116,7 @@ def _arguments() -> dict[str, Any]:
 
 
 def _specification() -> dict[str, Any]:
-    """What the policy of a specification is made from: the words of specfile, as JSON."""
+    """Return the schema of a specification: the words of specfile, as JSON."""
     whole = {"type": "integer", "minimum": 1}
     shares = {
         "type": "object",
@@ -252,6 +253,9 @@ def _called(schema: Any, key: str = "") -> Any:
     match schema:
         case str() if key in _NAMING:
             return message_name(schema)
+        case str() if key == "description":  # a docstring, which begins with the class's name
+            name, _, rest = cleandoc(schema).partition(" ")
+            return f"{message_name(name)} {rest}"
         case dict():
             return {name: _called(part, name) for name, part in schema.items()}
         case list():
