@@ -176,6 +176,8 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
+    """_Package keeps a public function from being replaced by a module of its name."""
+
     def __setattr__(self, name: str, value: object) -> None:
         # fairshield.simulate is a function.  When a module of that name is imported by its old
         # path, the import system tries to put the module in its place; that is ignored.

@@ -6,4 +6,4 @@ import fairshield as fs
 
 
 class DataError(fs.FairshieldError, OSError):
-    """A raw file is missing, is not the published one, or cannot be downloaded."""
+    """DataError says that a raw file is missing, is not the published one, or is out of reach."""

@@ -42,7 +42,7 @@ _QUICK: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How much of everything.
+    """Extent holds numbers of runs, horizons and classifiers.
 
     Attributes
     ----------

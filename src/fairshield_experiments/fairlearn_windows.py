@@ -39,7 +39,7 @@ COLOURS = {
 
 @dataclass(frozen=True, eq=False)
 class Applicants:
-    """Features, the true label, and the group, one entry per person."""
+    """Applicants holds features, the true label, and the group, one entry per person."""
 
     features: Array
     label: Array

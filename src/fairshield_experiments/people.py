@@ -15,7 +15,7 @@ RULE = ScoreRule(threshold=0.5)
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Sensitive group (0: a, 1: b), outcome and score of each: ``(n,)``, or any other shape."""
+    """People holds group (0: a, 1: b), outcome and score of each, in arrays of any one shape."""
 
     group: NDArray[np.int8]
     target: NDArray[np.bool_]

@@ -39,7 +39,7 @@ COUNTERS = ("n_a", "k_a", "n_b", "k_b")
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is simulated.
+    """Setting says what is simulated.
 
     Attributes
     ----------

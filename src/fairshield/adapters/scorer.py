@@ -93,7 +93,7 @@ class Scorer:
         return np.asarray(getattr(model, self.method)(rows))
 
     def proposals(self, scores: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        """What each score proposes, and the price of overruling it."""
+        """Return what each score proposes, and the price of overruling it."""
         return self.rule.many(scores, self.method)
 
     def scores(self, answers: Array) -> Floats:

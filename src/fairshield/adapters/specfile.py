@@ -46,7 +46,7 @@ RECORDED_KEYS = ("inputs", "cost", "bins", "smoothing", "names", *READING_KEYS)
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """Everything a synthesis needs."""
+    """Spec holds everything that a synthesis needs."""
 
     prop: Property
     inputs: InputModel

@@ -27,7 +27,7 @@ from fairshield.spec.outcomes import ADVICE, Coverage, OutcomeTally
 
 
 class _Entry(NamedTuple):
-    """One line of the log, checked."""
+    """_Entry holds one line of the log, checked."""
 
     line: int
     group: Group
@@ -38,7 +38,7 @@ class _Entry(NamedTuple):
 
 
 class LogAuditor:
-    """Reads a log line by line: what each line says, what its window led to, totals of all.
+    """LogAuditor reads a log line by line, judges every window, and adds up totals.
 
     ``deciders`` has what decides each window again, ``None`` if nothing does; ``decided_for`` is
     the property of their policy.

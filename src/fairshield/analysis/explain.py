@@ -13,7 +13,7 @@ from fairshield.synthesis import cost_to_go
 
 @dataclass(frozen=True)
 class Explanation:
-    """What either decision was expected to cost from there on, without the price of overruling.
+    """Explanation holds what accepting and what rejecting was expected to cost from there on.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class Audited(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One window of the log.
+    """Window is one window of the log.
 
     ``complete`` says whether all its decisions have been made and their outcomes are known;
     ``holds`` whether the property holds for ``counts``, which it must only if it is complete, and
@@ -68,7 +68,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A point where the property had to hold and did not: ``position`` decisions into a window.
+    """Violation is a moment at which the property had to hold and did not.
+
+    ``position`` decisions of the window had been made.
 
     ``window`` counts from 0, ``line`` is that of the decision that completed the violation,
     ``finding`` names the widest pair.
@@ -99,7 +101,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What :func:`fairshield.audit` found; true in a boolean context if the property was kept.
+    """AuditReport holds what :func:`fairshield.audit` found; it is true if the property was kept.
 
     Kept means that it was not violated, bound at least once (:attr:`verdict` is ``"fair"``), that
     every decision is the policy's, if one was given (no :attr:`difference`), and, where people

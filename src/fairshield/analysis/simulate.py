@@ -35,7 +35,7 @@ _BATCH = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What happened in each window.
+    """Simulation holds what happened in each simulated window.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ def _simulate_batch(
 
 
 class _Sampler:
-    """Cells ``(group, proposal, level)`` of an input model, flattened for drawing."""
+    """_Sampler holds the cells ``(group, proposal, level)`` of an input model, for drawing."""
 
     def __init__(self, policy: Policy, inputs: Inputs) -> None:
         table = self.table = inputs.table(policy.horizon)

@@ -41,7 +41,7 @@ NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 
 
 class _Announcement(Listener):
-    """Tells somebody at a terminal, once, that our functions are being compiled.
+    """_Announcement tells the user of a terminal, once, that functions are being compiled.
 
     Numba reports a compilation only if the folder does not have its result already.
     """

@@ -38,14 +38,17 @@ def after(at: At, group: int, accepted: bool) -> At:
 
 
 class GroupCount(NamedTuple, Generic[N]):
-    """People of one group: relevant ones seen, and accepted among them (integers or arrays)."""
+    """GroupCount says how many relevant people of one group were seen, and how many accepted.
+
+    Both are integers, or arrays of the same shape.
+    """
 
     seen: N
     accepted: N
 
 
 class Counts(Mapping[Group, GroupCount[int]]):
-    """Immutable counters by group, in a fixed order.
+    """Counts holds the counters of all groups in a fixed order; it is immutable.
 
     >>> counts = Counts({"a": (10, 8), "b": (20, 14)})
     >>> counts["a"].seen, counts.after("a", accepted=True)["a"]

@@ -53,19 +53,25 @@ def spelling(spell: Spelling) -> Iterator[None]:
 
 
 class FairshieldError(Exception):
-    """Base of all errors that fairshield raises on purpose."""
+    """FairshieldError is the base of all errors that fairshield raises on purpose."""
 
 
 class InvalidValueError(FairshieldError, ValueError):
-    """A value breaks a rule; the message names the value, the rule and the remedy."""
+    """InvalidValueError says that a value breaks a rule.
+
+    The message names the value, the rule and the remedy.
+    """
 
 
 class InfeasibleError(FairshieldError, ValueError):
-    """No shield can guarantee the property from these counters over this horizon."""
+    """InfeasibleError says that no shield can guarantee the property.
+
+    It cannot be guaranteed from these counters over this horizon.
+    """
 
 
 class UnknownGroupError(FairshieldError, KeyError):
-    """A group that was not declared when the policy was made."""
+    """UnknownGroupError says that a group was not declared when the policy was made."""
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put the sentence in quotes.
@@ -73,35 +79,41 @@ class UnknownGroupError(FairshieldError, KeyError):
 
 
 class WindowOverError(FairshieldError, RuntimeError):
-    """All decisions of the window have been made."""
+    """WindowOverError says that all decisions of the window have been made."""
 
 
 class OutcomePendingError(FairshieldError, RuntimeError):
-    """The outcome of the last decision must be observed before the next decision."""
+    """OutcomePendingError says that the outcome of the last decision must be observed first."""
 
 
 class UnexpectedOutcomeError(FairshieldError, RuntimeError):
-    """An outcome for a decision that is not waiting for one."""
+    """UnexpectedOutcomeError says that the decision is not waiting for an outcome."""
 
 
 class ArtifactError(FairshieldError, ValueError):
-    """A file is not a policy of this library, or not all of it."""
+    """ArtifactError says that a file is not a policy of this library, or not all of it."""
 
 
 class MemoryLimitError(FairshieldError, MemoryError):
-    """The tables would not fit into memory; raised before anything is allocated."""
+    """MemoryLimitError says that the tables would not fit into memory.
+
+    It is raised before anything is allocated.
+    """
 
 
 class MissingExtraError(FairshieldError, ImportError):
-    """An optional dependency is not installed; the message names the command that adds it."""
+    """MissingExtraError says that an optional dependency is not installed.
+
+    The message names the command that installs it.
+    """
 
 
 class OutcomesWarning(UserWarning):
-    """Outcomes look as if those of rejected people were not known, and had been filled in."""
+    """OutcomesWarning says that outcomes of rejected people seem to have been filled in."""
 
 
 class VacuousWarning(UserWarning):
-    """A guarantee promises nothing: its property can never bind."""
+    """VacuousWarning says that a guarantee promises nothing: its property can never bind."""
 
 
 def check_kind(value: object, kind: type | UnionType, rule: str) -> None:

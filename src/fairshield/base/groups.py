@@ -24,7 +24,7 @@ __getattr__ = old_names(__name__, NAMES)
 
 @dataclass(frozen=True)
 class Unseen:
-    """What happens to people of a group that the policy was not made for.
+    """Unseen says what happens to people of a group that the policy was not made for.
 
     Made by :meth:`refuse`, :meth:`map` or :meth:`follow`, or read by :meth:`of`.
 
@@ -179,7 +179,7 @@ def _no_group(known: tuple[Group, ...]) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coded:
-    """A column of groups, dictionary-encoded: distinct names, and each person's place among them.
+    """Coded is a column of groups: distinct names, and each person's place among them.
 
     >>> coded = Coded.of(["f", "m", "f"])
     >>> coded.names, coded.codes.tolist(), coded[1:].tolist()
@@ -258,7 +258,7 @@ def group_column(values: Any, column: str = "groups") -> NDArray[Any] | Coded:
             + (f"shape {array.shape}" if array.ndim else f"{values!r}")
         )
     if array is not values and array.dtype.kind in "Uf":
-        # Of polars text without its NULs, of Arrow rounded integers: the elements are as they are.
+        # numpy drops NULs of polars text and rounds Arrow integers, so the elements are read.
         elements = getattr(values, "to_pylist", None) or getattr(values, "to_list", None)
         if elements is not None:
             return Coded.of(elements(), column)

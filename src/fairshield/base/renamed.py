@@ -90,7 +90,7 @@ def old_names(
 
 
 class OldModules(MetaPathFinder, Loader):
-    """Imports a module under the path it had in an earlier version.
+    """OldModules imports a module under the path it had in an earlier version.
 
     Parameters
     ----------

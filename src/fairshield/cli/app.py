@@ -48,7 +48,7 @@ _WARNINGS = (OutcomesWarning, VacuousWarning)
 
 
 class App(click.Group):
-    """A group of commands whose errors are sentences."""
+    """App is a group of commands whose errors are sentences."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the arguments; help and version are printed here."""
@@ -109,13 +109,13 @@ def plain_errors() -> Iterator[None]:
 
 
 class _Violated(click.ClickException):
-    """The error for what cannot be guaranteed; exit code 1."""
+    """_Violated is the error for what cannot be guaranteed; exit code 1."""
 
     exit_code = 1
 
 
 class _Mistake(click.ClickException):
-    """The error for a mistake that the user can correct; exit code 2."""
+    """_Mistake is the error for a mistake that the user can correct; exit code 2."""
 
     exit_code = 2
 

@@ -22,7 +22,7 @@ from fairshield.spec import Property
 
 
 class Task(NamedTuple):
-    """What was asked for."""
+    """Task holds the arguments of an audit: the log, the policy, and how records are read."""
 
     log: str
     policy: Path | None

@@ -164,7 +164,7 @@ def _check_plot(plot: Path) -> None:
 
 
 def print_comparison(found: PeriodicComparison, source: str) -> None:
-    """A comparison for people."""
+    """Print a comparison for people."""
     click.echo(
         f"{found.prop} after every {found.length} decisions, "
         f"{number_of(found.periods, 'period')}, {number_of(found.runs, 'run')}, {source}\n"
@@ -189,7 +189,7 @@ def print_comparison(found: PeriodicComparison, source: str) -> None:
 
 
 def _print_exempt(found: PeriodicComparison) -> None:
-    """Ends at which nothing bound, if there are any."""
+    """Print how many ends bound nothing, if there are any."""
     if found.exempt:
         ends = found.runs * found.periods
         click.echo(
@@ -200,7 +200,7 @@ def _print_exempt(found: PeriodicComparison) -> None:
 
 
 def _print_periods(found: PeriodicComparison) -> None:
-    """What a period costs, in at most ten parts of a run."""
+    """Print the cost of a period, in at most ten parts of a run."""
     parts = tenths(found.periods)
     rows = [[row.name, *(f"{_cost(row, *part):.2f}" for part in parts)] for row in found.rows[1:]]
     if rows:
@@ -209,7 +209,7 @@ def _print_periods(found: PeriodicComparison) -> None:
 
 
 def _print_positions(found: PeriodicComparison) -> None:
-    """Whom the interventions fall on, by place in the period."""
+    """Print whom the interventions fall on, by place in the period."""
     parts = tenths(found.length)
     rows = []
     for row in found.rows[1:]:

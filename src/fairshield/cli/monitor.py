@@ -178,7 +178,7 @@ def _check_counted(monitor: Monitor, waiting: int) -> None:
 
 
 def _saving(monitor: Monitor) -> Saving | None:
-    """What re-synthesis would save, if the model is contradicted and there is a policy."""
+    """Return what re-synthesis would save, if the model is contradicted and there is a policy."""
     contradicted = any(alarm.kind == "model" for alarm in monitor.alarms)
     if not contradicted or (monitor.horizon is None and monitor.shadow is None):
         return None

@@ -14,7 +14,7 @@ _SHOWN = 10
 
 
 def print_monitored(report: MonitorReport, waiting: int, saving: Saving | None) -> None:
-    """What was seen; groups and pairs in tables where there are many."""
+    """Print what was seen; groups and pairs in tables where there are many."""
     many = len(report.pairs) > MOST_PAIRS
     facts = report.facts(by_group=not many)
     if waiting:
@@ -44,7 +44,7 @@ def _span(interval: Interval) -> str:
 
 
 def _print_pairs(report: MonitorReport) -> None:
-    """The widest pairs, and how many others there are."""
+    """Print the widest pairs, and how many others there are."""
     click.echo("\nWidest pairs since the beginning")
     pairs = widest_first(report)
     rows = [

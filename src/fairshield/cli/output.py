@@ -158,7 +158,7 @@ def _measured(lines: Iterator[str], size: int, progress: Progress) -> Iterator[s
 
 
 class _LateBar:
-    """A progress bar that appears after :data:`_PATIENCE`, also while code is compiled."""
+    """_LateBar is a progress bar that appears after :data:`_PATIENCE`, also during compilation."""
 
     def __init__(self, label: str) -> None:
         self._label, self._share = label, 0.0

@@ -182,7 +182,7 @@ def _exempt(exempt: int, n: int) -> list[list[str]]:
 
 
 def _widest(*sides: Finding) -> list[list[str]]:
-    """What was measured of the widest pair without the shield and with it, and who that is."""
+    """Return the widest pair's measure without the shield and with it, and who that pair is."""
     shown = [f.shown if f.bound else f"{f.shown} (exempt)" for f in sides]
     name = f"widest {sides[0].measure} ({sides[0].asked})"
     return [[name, *shown], ["", *(finding.who for finding in sides)]]

@@ -28,7 +28,7 @@ ANSWER_FIELDS = ("window", "position", "accepted", "overruled", "reason")
 
 
 class Answer(NamedTuple):
-    """A decision, the window it belongs to and the record that asked for it."""
+    """Answer holds a decision, its window and the record that asked for it."""
 
     record: Record
     window: int
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class RecordRun:
-    """One window or period after the other, for records."""
+    """RecordRun decides records by a run, window after window."""
 
     def __init__(self, policy: Policy | PeriodicPolicy, *, unseen: Unseen | str = "refuse") -> None:
         self.run = Run(policy, unseen=unseen)
@@ -191,7 +191,7 @@ def _words(request: Request) -> str:
 
 
 class Lines:
-    """An iterator of lines that knows whether the last one came without its end."""
+    """Lines yields lines, and knows whether the last one came without its end."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)

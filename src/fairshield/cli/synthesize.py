@@ -117,6 +117,6 @@ def synthesize(
 
 
 def summary(policy: PeriodicPolicy, path: Path) -> dict[str, Any]:
-    """What there is to know about a policy file at a glance."""
+    """Return the facts about a policy file that are printed of it."""
     file = {"bytes": path.stat().st_size, "sha256": digest_of(path)}
     return {"path": str(path), **policy.summary_data(), **file}

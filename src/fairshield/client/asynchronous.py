@@ -166,7 +166,7 @@ class AsyncClient:
 
 
 class AsyncStream:
-    """A stream of decisions at a service; as :class:`~fairshield.client.Stream`."""
+    """AsyncStream is :class:`~fairshield.client.Stream` with coroutines."""
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.client, self.name = client, name
@@ -212,23 +212,23 @@ class AsyncStream:
         return await self.client.run(self._calls.override(decision, accepted, note, key))
 
     async def describe(self) -> messages.StreamMessage:
-        """What the stream promises, and where it stands."""
+        """Return what the stream promises, and where it stands."""
         return await self.client.run(self._calls.describe())
 
     async def state(self) -> messages.StateMessage:
-        """Counters, bias, remaining decisions, costs."""
+        """Return counters, bias, remaining decisions and costs."""
         return await self.client.run(self._calls.state())
 
     async def guarantee(self) -> messages.GuaranteeReport:
-        """What is guaranteed right now."""
+        """Return what is guaranteed right now."""
         return await self.client.run(self._calls.guarantee())
 
     async def outlook(self, *, cost: float = 1.0) -> messages.Outlook:
-        """Expected cost of what is left, and what would be decided now at this cost."""
+        """Return the expected cost of what is left, and what would be decided now at this cost."""
         return await self.client.run(self._calls.outlook(cost))
 
     async def series(self, *, last: int = 2_000) -> messages.Series:
-        """Bias and rates after each of the last decisions."""
+        """Return bias and rates after each of the last decisions."""
         return await self.client.run(self._calls.series(last))
 
     async def decision(self, n: int) -> messages.DecisionMessage:

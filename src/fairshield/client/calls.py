@@ -72,7 +72,7 @@ Progress = Callable[[PolicyMessage], object]
 
 
 class Saved(Protocol):
-    """A policy that can be saved."""
+    """Saved is any policy that can be saved to a file."""
 
     def save(self, path: str | os.PathLike[str], /) -> str:
         """Write the policy to a file; returns its digest."""
@@ -177,7 +177,7 @@ def get_policy_request(which: str) -> HttpRequest:
 
 @dataclass(frozen=True)
 class Calls:
-    """What can be asked of the stream ``name``."""
+    """Calls makes the requests that can be sent to the stream ``name``."""
 
     name: str
     terms: ClientPatience
@@ -236,23 +236,23 @@ class Calls:
     # What is known ----------------------------------------------------------------------------
 
     def describe(self) -> Flow[StreamMessage]:
-        """The stream."""
+        """Return what the stream promises, and where it stands."""
         return ask(_get(self._path()), StreamMessage, self.terms)
 
     def state(self) -> Flow[StateMessage]:
-        """Where it stands."""
+        """Return where the stream stands."""
         return self._look("state", StateMessage)
 
     def guarantee(self) -> Flow[GuaranteeReport]:
-        """What is guaranteed."""
+        """Return the guarantee of the stream."""
         return self._look("guarantee", GuaranteeReport)
 
     def outlook(self, cost: float) -> Flow[Outlook]:
-        """What is to be expected."""
+        """Return the outlook of the stream."""
         return self._look("outlook", Outlook, cost=repr(as_cost(cost)))
 
     def series(self, last: int) -> Flow[Series]:
-        """Bias over time."""
+        """Return the bias of the stream over time."""
         return self._look("series", Series, last=str(last))
 
     def decision(self, n: int) -> Flow[DecisionMessage]:

@@ -21,7 +21,7 @@ from fairshield.base.errors import (
 
 
 class ServiceError(FairshieldError):
-    """A request that was not answered with what it asked for.
+    """ServiceError says that the service did not do what a request asked for.
 
     ``kind`` is the kind of problem (the last part of its type's address), ``status`` the HTTP
     status, ``None`` where no answer came.  ``key`` is the idempotency key of the request, if it
@@ -44,132 +44,138 @@ class ServiceError(FairshieldError):
 
 
 class UnexpectedAnswerError(ServiceError):
-    """An answer that is not the service's, or not of a version that this client knows."""
+    """UnexpectedAnswerError says that an answer is not one of a service that this client knows.
+
+    It comes from something else, or from another version.
+    """
 
 
 # Content of the request ---------------------------------------------------------------------
 
 
 class InvalidRequestError(ServiceError, InvalidValueError):
-    """A value of the request breaks a rule."""
+    """InvalidRequestError says that a value of the request breaks a rule."""
 
 
 class MalformedRequestError(ServiceError):
-    """The service could not read the request."""
+    """MalformedRequestError says that the service could not read the request."""
 
 
 class MissingKeyError(ServiceError):
-    """The request had no idempotency key."""
+    """MissingKeyError says that the request had no idempotency key."""
 
 
 class MethodNotAllowedError(ServiceError):
-    """The address is not for this method."""
+    """MethodNotAllowedError says that the address does not take this method."""
 
 
 class TooLargeError(ServiceError):
-    """The request is larger than the service allows."""
+    """TooLargeError says that the request is larger than the service allows."""
 
 
 class HeadersTooLargeError(ServiceError):
-    """The headers of the request are larger than the service allows."""
+    """HeadersTooLargeError says that the request's headers are larger than allowed."""
 
 
 class UnsupportedMediaTypeError(ServiceError):
-    """The service does not take a body of this type."""
+    """UnsupportedMediaTypeError says that the service does not take a body of this type."""
 
 
 class KeyReusedError(ServiceError):
-    """The idempotency key belongs to another request."""
+    """KeyReusedError says that the idempotency key belongs to another request."""
 
 
 class NotFoundError(ServiceError):
-    """There is no such stream, decision or policy."""
+    """NotFoundError says that there is no such stream, decision or policy."""
 
 
 # Access -------------------------------------------------------------------------------------
 
 
 class UnauthorizedError(ServiceError):
-    """The service wants an access key, and the token is none of its keys."""
+    """UnauthorizedError says that the token is none of the service's access keys."""
 
 
 class ForbiddenError(ServiceError):
-    """The access key, or where the request comes from, does not allow this."""
+    """ForbiddenError says that the access key, or the request's origin, does not allow this."""
 
 
 # State of the stream ------------------------------------------------------------------------
 
 
 class RemoteUnknownGroupError(ServiceError, UnknownGroupError):
-    """A group that was not declared when the policy was made."""
+    """RemoteUnknownGroupError says that the policy was made without declaring this group."""
 
 
 class RemoteOutcomePendingError(ServiceError, OutcomePendingError):
-    """The outcome of the last decision must be observed before the next decision."""
+    """RemoteOutcomePendingError says that the last decision's outcome must be observed first."""
 
     remedy = "stream.observe(decision, outcome=...)"
 
 
 class RemoteUnexpectedOutcomeError(ServiceError, UnexpectedOutcomeError):
-    """An outcome for a decision that is not waiting for one."""
+    """RemoteUnexpectedOutcomeError says that the decision is not waiting for an outcome."""
 
 
 class RemoteInfeasibleError(ServiceError, InfeasibleError):
-    """Fairness cannot be guaranteed."""
+    """RemoteInfeasibleError says that fairness cannot be guaranteed."""
 
 
 class StreamFinishedError(ServiceError, WindowOverError):
-    """The stream has not that many decisions left."""
+    """StreamFinishedError says that the stream has fewer decisions left than were asked for."""
 
 
 class StreamClosedError(ServiceError):
-    """The stream has been closed."""
+    """StreamClosedError says that the stream has been closed."""
 
 
 class NotOverridableError(ServiceError):
-    """The decision is not one that a person may still change."""
+    """NotOverridableError says that a person may no longer change the decision."""
 
 
 class InternalError(ServiceError):
-    """The service has a fault; repeating the request does not help."""
+    """InternalError says that the service has a fault; repeating the request does not help."""
 
 
 class LogBrokenError(ServiceError):
-    """The log of the stream does not replay; the service does not use it any more."""
+    """LogBrokenError says that the stream's log does not replay, and is not used any more."""
 
 
 # Streams and policies -----------------------------------------------------------------------
 
 
 class NameTakenError(ServiceError):
-    """A stream of this name has other settings."""
+    """NameTakenError says that a stream of this name has other settings."""
 
 
 class TooCostlyError(ServiceError):
-    """The policy would take the service too long, or too much memory, to make."""
+    """TooCostlyError says that making the policy would take too much time or memory."""
 
 
 class PolicyNotReadyError(ServiceError):
-    """The policy is still being made or verified."""
+    """PolicyNotReadyError says that the policy is still being made or verified."""
 
 
 class PolicyRefusedError(PolicyNotReadyError, ArtifactError):
-    """The policy could not be made, or does not keep what it promises."""
+    """PolicyRefusedError says that the policy was not made, or does not keep its promise."""
 
 
 # The service itself -------------------------------------------------------------------------
 
 
 class UnavailableError(ServiceError, ConnectionError):
-    """No answer, however often it was tried; the request may have been recorded all the same."""
+    """UnavailableError says that no attempt got an answer.
+
+    The request may have been recorded all the same.
+    """
 
 
 class RequestTimeoutError(UnavailableError):
-    """The service waited too long for the request, again and again."""
+    """RequestTimeoutError says that the service waited too long for every attempt."""
 
 
 class TooManyRequestsError(UnavailableError):
-    """The service asked to come back later, again and again."""
+    """TooManyRequestsError says that the service asked at every attempt to come back later."""
 
 
 BY_KIND: dict[str, type[ServiceError]] = {

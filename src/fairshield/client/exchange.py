@@ -75,20 +75,20 @@ class HttpAnswer(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Nothing came back, or not all of it."""
+    """Lost says why no answer came back, or not all of one."""
 
     why: str
 
 
 class Send(NamedTuple):
-    """Send a request, and wait so many seconds for each part of its answer."""
+    """Send asks the client to send a request, and to wait so many seconds for each part."""
 
     request: HttpRequest
     seconds: float
 
 
 class Pause(NamedTuple):
-    """Do nothing for a while."""
+    """Pause asks the client to wait so many seconds."""
 
     seconds: float
 
@@ -100,7 +100,7 @@ Flow = Generator[Step, Any, T]
 
 @dataclass(frozen=True, kw_only=True)
 class ClientPatience:
-    """How patient a client is: with one attempt, and with all of them.
+    """ClientPatience says how long a client waits for one attempt and for all of them.
 
     ``timeout`` limits one attempt, ``patience`` all of them, both in seconds.  ``away`` is called
     when a flow that is retried without end gets no answer for the second time.

@@ -195,7 +195,7 @@ class Client:
 
 
 class Stream:
-    """A stream of decisions at a service; used like :class:`fairshield.Shield`.
+    """Stream is a stream of decisions at a service, used like :class:`fairshield.Shield`.
 
     Methods that add to the log take a ``key``: a call with a key that was used before gets the
     answer it got then.  Without one, every call is a new request.
@@ -249,23 +249,23 @@ class Stream:
         return self.client.run(self._calls.override(decision, accepted, note, key))
 
     def describe(self) -> messages.StreamMessage:
-        """What the stream promises, and where it stands."""
+        """Return what the stream promises, and where it stands."""
         return self.client.run(self._calls.describe())
 
     def state(self) -> messages.StateMessage:
-        """Counters, bias, remaining decisions, costs."""
+        """Return counters, bias, remaining decisions and costs."""
         return self.client.run(self._calls.state())
 
     def guarantee(self) -> messages.GuaranteeReport:
-        """What is guaranteed right now."""
+        """Return what is guaranteed right now."""
         return self.client.run(self._calls.guarantee())
 
     def outlook(self, *, cost: float = 1.0) -> messages.Outlook:
-        """Expected cost of what is left, and what would be decided now at this cost."""
+        """Return the expected cost of what is left, and what would be decided now at this cost."""
         return self.client.run(self._calls.outlook(cost))
 
     def series(self, *, last: int = 2_000) -> messages.Series:
-        """Bias and rates after each of the last decisions."""
+        """Return bias and rates after each of the last decisions."""
         return self.client.run(self._calls.series(last))
 
     def decision(self, n: int) -> messages.DecisionMessage:

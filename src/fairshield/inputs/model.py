@@ -40,7 +40,7 @@ from fairshield.records.reading import Reading
 
 
 class Drawn(NamedTuple):
-    """Arrays of random requests: group's index, proposal, cost level, and the chance to count."""
+    """Drawn holds random requests as arrays: group, proposal, cost level, chance to count."""
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]
@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class InputTable:
-    """The numbers behind an input model, one row per time step (or a single one for all).
+    """InputTable holds the numbers of an input model, one row per step or one for all steps.
 
     ``levels`` and ``edges``: ``(K,)``; ``probs`` and ``outcomes``: ``(steps, G, 2, K)``, indexed
     by step, group, proposal, cost level.  ``outcomes`` is ``None`` if the model has none.
@@ -104,7 +104,7 @@ class InputTable:
 
 @dataclass(frozen=True, eq=False)
 class InputModel:
-    """Distribution of requests, the same at every step.
+    """InputModel is a distribution of requests, the same at every step.
 
     Made by :meth:`agnostic`, :meth:`from_table`, :meth:`estimate`, :meth:`from_scores`,
     :meth:`from_csv` or :meth:`from_records`.

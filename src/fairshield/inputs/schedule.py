@@ -17,7 +17,9 @@ from fairshield.inputs.model import InputModel, InputTable
 
 @dataclass(frozen=True, eq=False)
 class InputSchedule:
-    """An input model that changes over the window: ``(model, number of steps)`` in order.
+    """InputSchedule is an input model that changes over the window.
+
+    It is made of pairs ``(model, number of steps)`` in order.
 
     The last model also covers whatever steps remain.
 

@@ -36,7 +36,9 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 class Cells(NamedTuple):
-    """People by schedule part, group, proposal and cost level, the last being above the model's.
+    """Cells counts people by schedule part, group, proposal and cost level.
+
+    The last level is for costs above those of the model.
 
     ``told`` are those with a known outcome, ``positive`` those of them with outcome 1; ``spent`` is
     the sum of costs.  Each is ``(..., parts, groups, 2, levels + 1)``.
@@ -57,7 +59,7 @@ class Cells(NamedTuple):
 
 
 class Odds:
-    """Logarithms of a model's probabilities, part by part."""
+    """Odds holds the logarithms of a model's probabilities, part by part."""
 
     def __init__(self, table: InputTable) -> None:
         probs = table.probs
@@ -70,8 +72,9 @@ class Odds:
 
     def capital(self, cells: Cells) -> Floats:
         """``(4, ...)``: the logarithm of the capital of each part."""
-        people, told, positive = (counts[..., :-1] for counts in cells[:3])  # within the levels
-        # A person with a cost above all levels still counts in the bets on group and proposal.
+        # Without the cell of costs above all levels; its people count in the bets on group and
+        # proposal all the same.
+        people, told, positive = (counts[..., :-1] for counts in cells[:3])
         anyone = cells.people.sum(axis=-1)
         proposals = anyone.sum(axis=-3)
         bets = [proposals.sum(axis=-1), proposals, people.sum(axis=-4)]

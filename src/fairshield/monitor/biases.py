@@ -21,7 +21,7 @@ from fairshield.spec import Interval, Property
 
 
 class Biases:
-    """Says how far apart the groups of a ledger are, and raises an alarm once for every pair.
+    """Biases measures how far a ledger's groups are apart, and raises one alarm for each pair.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Biases:
         return None if bounds is None else Interval(bounds[0], observed, bounds[1])
 
     def _alpha(self, i: int) -> float:
-        """What the i-th group may be wrong by, so that all together are by no more than alpha."""
+        """Return the share of ``alpha`` of the i-th group; all shares add up to at most alpha."""
         alpha = self._total_alpha
         return alpha / len(self._ledger.groups) if self._all_known else alpha / ((i + 1) * (i + 2))
 

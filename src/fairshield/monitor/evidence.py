@@ -34,7 +34,7 @@ _SMOOTHING = 1.0
 
 
 class Capital(NamedTuple):
-    """The logarithm of the capital at some times, and which bets it is made of.
+    """Capital holds the logarithm of the capital at some times, and the bets it is made of.
 
     ``total`` is ``(times,)``; ``bets`` ``(bets, times)``: the bet over the whole stream first;
     ``settled`` ``(lengths,)``: the bets of each length that are over, after the last time.
@@ -46,7 +46,7 @@ class Capital(NamedTuple):
 
 
 class Watch:
-    """Counts requests, and bets that they do not follow a model.
+    """Watch counts requests, and bets that they do not follow a model.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ class Watch:
         return np.minimum(mean, edges)[kept], edges[kept], kept
 
     def _differs(self, recent: Cells) -> str:
-        """What differs most, in words."""
+        """Return what differs most, in words."""
         part = PARTS[int(np.argmax(self.odds.capital(recent)))]
         if recent.people[..., -1].any():
             part = "costs"

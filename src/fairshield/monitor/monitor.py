@@ -54,7 +54,7 @@ _NEVER = 1 << 62
 
 
 class Monitor:
-    """Watches a stream of decisions: whether it is fair, and whether the input model is right.
+    """Monitor watches whether decisions are fair, and whether requests follow the input model.
 
     Parameters
     ----------
@@ -466,7 +466,7 @@ class Monitor:
         return self._watch.revised()
 
     def saving(self) -> Saving:
-        """What re-synthesis with :meth:`revised_inputs` is expected to save.
+        """Return what re-synthesis with :meth:`revised_inputs` is expected to save.
 
         Compared with the shadow policy, or else with the cheapest policy for the model watched.
         """

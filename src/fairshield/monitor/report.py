@@ -18,7 +18,7 @@ from fairshield.spec.outcomes import Coverage
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something to act on.
+    """Alarm says what the monitor found, and after which decision.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Alarm:
 
 
 class Observation(NamedTuple):
-    """What one decision led to.
+    """Observation says what one observed decision led to.
 
     ``at`` counts decisions from 1, ``window`` windows or periods from 0; ``alarms`` are those it
     raised; ``shadow`` is what the shadow shield would have decided, ``None`` also once its run is
@@ -115,7 +115,10 @@ class MonitoredWindow:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredGroup:
-    """One group since the beginning; ``rate`` is ``None`` while there are too few people."""
+    """MonitoredGroup holds the counters of one group since the beginning.
+
+    ``rate`` is ``None`` while there are too few people.
+    """
 
     group: Group
     seen: int
@@ -126,7 +129,9 @@ class MonitoredGroup:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredPair:
-    """The bias between two groups since the beginning; ``None`` while there are too few people.
+    """MonitoredPair holds the bias between two groups since the beginning.
+
+    The bias is ``None`` while there are too few people.
 
     It is ``None`` as well for properties of which no interval is known.  ``finding`` is what the
     property measured of all people since the beginning, in its own words.
@@ -198,7 +203,7 @@ class ShadowReport:
 
 @dataclass(frozen=True, slots=True)
 class MonitorReport:
-    """Where a monitored stream stands.
+    """MonitorReport says where a monitored stream stands.
 
     Attributes
     ----------

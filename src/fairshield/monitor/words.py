@@ -149,7 +149,7 @@ def evidence_words(log_evidence: float) -> str:
 
 
 def _below(measured: float, bias: float) -> str:
-    """What was measured of groups below support, in words; empty if not above the bias."""
+    """Return what was measured of groups below support, in words; empty if not above the bias."""
     return f"; a bias of {measured:.4g} was measured below support" if measured > bias else ""
 
 

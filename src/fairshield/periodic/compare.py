@@ -30,14 +30,14 @@ _PLAIN = {"paid": "cost", "paid_by_period": "cost_by_period", "mean_largest_bias
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and its standard error, which one run does not have."""
+    """Mean is a mean over runs and its standard error, which one run does not have."""
 
     value: float
     error: float | None
 
     @staticmethod
     def of(values: NDArray[Any]) -> Mean:
-        """Of one number per run."""
+        """Return the mean of one number per run."""
         n = len(values)
         error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else None
         return Mean(float(values.mean()), error)
@@ -45,7 +45,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of runs and its 95 % interval (Wilson's, which is valid at 0 and 1)."""
+    """Share is a share of runs and its 95 % interval (Wilson's, which is valid at 0 and 1)."""
 
     value: float
     low: float
@@ -53,7 +53,7 @@ class Share:
 
     @staticmethod
     def of(flags: NDArray[Any]) -> Share:
-        """Of runs all of whose periods have the flag: ``(runs, periods)``."""
+        """Return the share of runs all of whose periods have the flag: ``(runs, periods)``."""
         n, p = len(flags), float(np.all(flags, axis=1).mean())
         centre, width = (p + _Z**2 / (2 * n)), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
         scale = 1 + _Z**2 / n
@@ -63,7 +63,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Row:
-    """One shield on all runs.
+    """Row holds the results of one shield on all runs.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Row:
 
     @staticmethod
     def of(name: str, promise: str, outcome: Outcome) -> Row:
-        """The figures of an outcome."""
+        """Return the figures of an outcome."""
         met, largest = outcome.condition_met, outcome.bias.max(axis=1)
         return Row(
             name,
@@ -122,7 +122,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PeriodicComparison:
-    """What :func:`compare` found.
+    """PeriodicComparison holds what :func:`compare` found.
 
     Attributes
     ----------

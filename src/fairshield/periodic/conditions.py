@@ -18,7 +18,10 @@ from fairshield.spec import DifferenceOfRates
 
 
 class Counters(NamedTuple):
-    """``n_a, k_a, n_b, k_b``: people seen and accepted in each group, integers or arrays."""
+    """Counters holds people seen and accepted in each group, as integers or arrays.
+
+    They are ``n_a, k_a, n_b, k_b`` in this order.
+    """
 
     n_a: Any
     k_a: Any
@@ -27,7 +30,7 @@ class Counters(NamedTuple):
 
 
 class Condition(ABC):
-    """What a theorem assumes about each period."""
+    """Condition is what a theorem assumes about each period."""
 
     theorem: str
     """The name of the theorem."""
@@ -50,7 +53,9 @@ class Condition(ABC):
 
 @dataclass(frozen=True)
 class EqualDenominators(Condition):
-    """Theorem on Static-Fair shields: both groups have equally many relevant people.
+    """EqualDenominators says that both groups have equally many relevant people.
+
+    It is the condition of the theorem on Static-Fair shields.
 
     With ``min_support`` each group must also have that many in each period: a period with fewer is
     not kept fair, and yet counts in the total.
@@ -84,7 +89,10 @@ class EqualDenominators(Condition):
 
 @dataclass(frozen=True)
 class Balanced(Condition):
-    """Theorem on Static-BW shields: each group has at least ``least`` relevant people."""
+    """Balanced says that each group has at least ``least`` relevant people.
+
+    It is the condition of the theorem on Static-BW shields.
+    """
 
     least: int
     theorem = "conditional correctness of Static-BW shields"
@@ -103,7 +111,9 @@ class Balanced(Condition):
 
 @dataclass(frozen=True)
 class EnoughHistory(Condition):
-    r"""Theorem on Dynamic shields: a period begins fair, with enough people of both groups.
+    r"""EnoughHistory says that a period begins fair, with enough people of both groups.
+
+    It is the condition of the theorem on Dynamic shields.
 
     Both groups must have ``min_support``, and so many people that
 

@@ -280,7 +280,10 @@ class CumulativePolicy(PeriodicPolicy):
 
 
 class Compared(NamedTuple):
-    """A shield that comparisons offer: its kind, its options, and whether it is a variant."""
+    """Compared is a shield that comparisons offer: its kind and options.
+
+    ``variant`` says that it is a variant of another.
+    """
 
     kind: type[CumulativePolicy]
     options: Mapping[str, Any]

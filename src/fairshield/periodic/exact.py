@@ -18,7 +18,7 @@ from fairshield.synthesis import synthesize
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactPeriodic(CumulativePolicy):
-    """The cheapest policy for a number of periods, all of which end fair.
+    """ExactPeriodic is the cheapest policy for a number of periods, all of which end fair.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from fairshield.runtime.step import Decision
 
 @dataclass(frozen=True)
 class RunExplanation(Explanation):
-    """Why a decision was made; ``plan`` says what the plan of its window rests on.
+    """RunExplanation says why a decision was made, and what the plan of its window rests on.
 
     ``plan`` is empty where windows begin anew.
     """

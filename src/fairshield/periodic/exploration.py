@@ -23,14 +23,14 @@ Ints = NDArray[np.int64]
 
 
 class _Ends(NamedTuple):
-    """The possible ends of a period: the counters gained, and decisions that lead to them."""
+    """_Ends holds the possible ends of a period: counters gained, and decisions leading there."""
 
     reach: ReachedStates
     gained: Ints
 
 
 class Exploration:
-    """Counters at period ends, breadth first.
+    """Exploration finds the counters at the ends of periods, breadth first.
 
     Parameters
     ----------

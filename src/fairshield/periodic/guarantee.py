@@ -13,7 +13,7 @@ from fairshield.spec import AT_LAST, UNTOLD, Certificate, Verdict, verdict_of
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The running guarantee report of a run.
+    """Guarantee reports what a run guarantees, and what it has kept so far.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Guarantee:
         return f"{self.now()} {self._past()}"
 
     def now(self) -> str:
-        """What is promised and on what grounds, without how periods have ended so far."""
+        """Say what is promised and why, without how periods have ended so far."""
         if not self.can_bind:
             return f"{self.prop} can never bind in this run, and so nothing is promised."
         return f"{self._promise()} {self._ground()}"

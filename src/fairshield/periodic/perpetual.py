@@ -23,7 +23,9 @@ from fairshield.synthesis import MOST_STATES, make_policy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Perpetual(CumulativePolicy):
-    """Each period as the beginning of a plan that ends with a certificate; no last period.
+    """Perpetual decides each period as the beginning of a plan that ends with a certificate.
+
+    There is no last period.
 
     Parameters
     ----------

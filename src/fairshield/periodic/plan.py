@@ -10,7 +10,7 @@ from fairshield.runtime.step import Decision, Why
 
 
 class Plan:
-    """What decides the window in progress, or the rest of it, and how far it has got.
+    """Plan decides the window in progress, or the rest of it, and knows how far it has got.
 
     ``window`` is what the kind of period named, ``number`` counts the windows of the run from 0.
     ``mended`` has the decisions before this plan, if the window was planned anew.

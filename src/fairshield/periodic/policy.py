@@ -32,7 +32,7 @@ VACUOUS = "vacuous: the property can never bind, so nothing is promised"
 
 
 class WindowPolicy(NamedTuple):
-    """What decides one window of a run: a policy, and where in its own window that begins."""
+    """WindowPolicy is the policy of one window of a run, and where in its window that begins."""
 
     policy: Policy
     counts: Counts
@@ -84,7 +84,7 @@ class PeriodicPolicy(ABC):
 
     @abstractmethod
     def window(self, counts: Counts, completed: int) -> WindowPolicy:
-        """What decides the window that begins with these counters."""
+        """Return the policy of the window that begins with these counters."""
 
     @property
     def window_policy(self) -> Policy | None:
@@ -232,10 +232,10 @@ class PeriodicPolicy(ABC):
 
     @abstractmethod
     def summary_data(self) -> dict[str, Any]:
-        """What ``synthesize --json`` prints of the policy."""
+        """Return what ``synthesize --json`` prints of the policy."""
 
     def detail_data(self) -> dict[str, Any]:
-        """What ``inspect --json`` prints besides :meth:`summary_data`."""
+        """Return what ``inspect --json`` prints besides :meth:`summary_data`."""
         return {
             "groups": list(self.groups),
             "inputs": self.inputs.to_dict(),
@@ -244,11 +244,11 @@ class PeriodicPolicy(ABC):
 
     @abstractmethod
     def lines(self) -> list[tuple[str, str]]:
-        """What ``inspect`` prints: a name and a value for each line."""
+        """Return what ``inspect`` prints: a name and a value for each line."""
 
     @abstractmethod
     def cost_line(self) -> str:
-        """What ``synthesize`` prints of the expected cost, and whether that buys anything."""
+        """Return the line of expected cost, and say if no guarantee is bought with it."""
 
     def _group_lines(self) -> list[tuple[str, str]]:
         needs = "group, proposed, cost" + (", outcome" if self.labelled else "")

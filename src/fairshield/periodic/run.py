@@ -124,7 +124,7 @@ class Run(Course):
         self._after_decision()
 
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
-        """What the shield would decide; nothing is counted until :meth:`record`."""
+        """Return what the shield would decide; nothing is counted until :meth:`record`."""
         known = self._known_as(group)
         if known is None:
             return self._unseen(group, proposed, cost)

@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """Requests of many runs: ``(runs, decisions)`` each.
+    """Streams holds the requests of many runs as arrays ``(runs, decisions)``.
 
     ``groups`` are 0 and 1; ``relevant`` says who counts for the property.
     """
@@ -119,7 +119,7 @@ def _request(
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The decisions of all runs under one policy, or under none.
+    """Outcome holds the decisions of all runs under one policy, or under none.
 
     Attributes
     ----------

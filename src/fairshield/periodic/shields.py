@@ -19,7 +19,7 @@ from fairshield.spec import Property
 
 
 class StaticFairShield(Run):
-    """The cheapest policy for one period, repeated: the paper's Static-Fair shield.
+    """StaticFairShield repeats the cheapest policy for one period (the paper's Static-Fair).
 
     Every period by itself is fair, and the reasons of its decisions are about the period.  All
     periods together are fair if in each of them both groups have equally many relevant people.
@@ -48,7 +48,7 @@ class StaticFairShield(Run):
 
 
 class StaticBoundedShield(Run):
-    """Rates kept between welfare bounds in each period: the paper's Static-BW shield.
+    """StaticBoundedShield keeps rates between bounds in each period (the paper's Static-BW).
 
     Fair at the end of every period if in each of them both groups have at least
     ``ceil(1 / (u - l))`` relevant people.  ``bounds`` is ``(l, u)``, ``"centred"`` around the
@@ -77,7 +77,7 @@ class StaticBoundedShield(Run):
 
 
 class DynamicShield(Run):
-    """A new policy for each period, from the counters at its start: the paper's Dynamic shield.
+    """DynamicShield makes a new policy for each period from its start (the paper's Dynamic).
 
     ``fallback`` says what to do in a period that cannot be guaranteed to end fair:
     ``"best-effort"`` makes a violation as improbable as can be, at the least cost; ``"inactive"``
@@ -108,7 +108,7 @@ class DynamicShield(Run):
 
 
 class ExactPeriodicShield(Run):
-    """The cheapest shield that is fair at the end of each of ``periods`` periods, always.
+    """ExactPeriodicShield is the cheapest shield that always ends ``periods`` periods fair.
 
     >>> import fairshield as fs
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -133,7 +133,7 @@ class ExactPeriodicShield(Run):
 
 
 class PerpetualShield(Run):
-    """Fair at the end of every period, for ever, on every input sequence, with no assumption.
+    """PerpetualShield ends every period fair, for ever, on every input sequence.
 
     Each period is the beginning of the cheapest plan over ``lookahead`` periods that ends with a
     certificate: corridors for the two rates that can be kept whoever arrives.

@@ -64,7 +64,7 @@ class History:
 
 
 class Mended(NamedTuple):
-    """Where in a period a new plan was made, because a person had decided against the old one.
+    """Mended says where in a period a new plan was made after a person's decision.
 
     ``position`` decisions of the period had been made, and led to ``gained``: n_a, k_a, n_b, k_b.
     """

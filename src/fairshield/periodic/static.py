@@ -29,7 +29,7 @@ Bounds = tuple[Number, Number] | Literal["centred", "cheapest"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Static(CumulativePolicy):
-    """One policy, begun anew in each period."""
+    """_Static decides each period by one policy, begun anew."""
 
     @classmethod
     def compared_by_default(cls, prop: Property) -> bool:
@@ -69,7 +69,7 @@ class _Static(CumulativePolicy):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StaticFair(_Static):
-    """The cheapest policy for one period, repeated (the paper's Static-Fair)."""
+    """StaticFair repeats the cheapest policy for one period (the paper's Static-Fair)."""
 
     kind = "static-fair"
     title = "Static-Fair"
@@ -82,7 +82,7 @@ class StaticFair(_Static):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StaticBounded(_Static):
-    """Each group's rate kept between bounds in each period (the paper's Static-BW).
+    """StaticBounded keeps each group's rate between bounds in each period (paper: Static-BW).
 
     Parameters
     ----------

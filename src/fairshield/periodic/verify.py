@@ -109,7 +109,7 @@ def _check_periods(policy: PeriodicPolicy, periods: int | None) -> None:
 
 
 def _first_plan(policy: PeriodicPolicy, claim: Claim, found: Verification) -> Verification:
-    """What was found of a run's first plan, as a finding about all periods: they need a theorem."""
+    """Turn the verification of a run's first plan into one of all periods, if a theorem helps."""
     shown = found.exhaustive or found.rests_on is not None
     return replace(
         found, can_bind=claim.can_bind(None), exhaustive=False,

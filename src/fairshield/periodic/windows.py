@@ -27,7 +27,7 @@ from fairshield.spec import Finding, Verdict, verdict_of, widest_finding
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """Numbers of decisions on one group, including people who do not count by their outcome."""
+    """GroupReport holds numbers of decisions on one group, also on people who do not count."""
 
     group: Group
     decisions: int
@@ -48,7 +48,7 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShieldReport:
-    """What a shield did on a stream of people; prints as a short table.
+    """ShieldReport says what a shield did on a stream of people; it prints as a short table.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class ShieldReport:
 
 
 class Tally:
-    """Adds up decisions, in any number of pieces, into a :class:`ShieldReport`.
+    """Tally adds up decisions, in any number of pieces, into a :class:`ShieldReport`.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ Stored = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
 class Stretch(NamedTuple):
-    """Consecutive decisions that one table makes.
+    """Stretch holds consecutive decisions that one table makes.
 
     ``decided`` and ``at`` say where they begin, as the table counts: from the counters ``base``
     since the start of the window.  ``length`` is how many.

@@ -60,7 +60,7 @@ def place(first: int, labelled: bool, n_a: int, k_a: int, n_b: int, k_b: int) ->
 
 
 class Rows(NamedTuple):
-    """People seen, and acceptances in the short group, of some rows."""
+    """Rows holds the people seen, and acceptances in the short group, of some rows."""
 
     n_a: Ints
     n_b: Ints
@@ -88,7 +88,7 @@ def layer_rows(t: int, labelled: bool) -> Rows:
 
 @dataclass(frozen=True)
 class Layout:
-    """Indices of rows and sizes of tables for one family and horizon."""
+    """Layout computes indices of rows and sizes of tables for one family and horizon."""
 
     horizon: int
     labelled: bool

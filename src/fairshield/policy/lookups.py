@@ -14,7 +14,7 @@ from fairshield.policy.rows import CUTS_WIDTH, FORCED
 
 
 class Codes(NamedTuple):
-    """A :class:`fairshield.policy.rows.RowTable` as look-ups read it."""
+    """Codes holds a :class:`fairshield.policy.rows.RowTable` as look-ups read it."""
 
     cuts: Any
     """One row after the other."""
@@ -29,7 +29,7 @@ class Codes(NamedTuple):
 
 
 class RowTables(NamedTuple):
-    """The decisions of a policy by rows, as look-ups read them."""
+    """RowTables holds the decisions of a policy by rows, as look-ups read them."""
 
     labelled: bool
     starts: Any

@@ -35,7 +35,7 @@ _KINDS = {
 @final
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A shield's decisions for one window, and the specification they were made from.
+    """Policy holds a shield's decisions for one window, and the specification they come from.
 
     Made by :func:`fairshield.synthesize`, used by :class:`fairshield.Shield`.
 

@@ -33,7 +33,7 @@ FORCED = 1 << 40
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """Feasible intervals and codes of every row.
+    """RowTable holds the feasible intervals and codes of every row.
 
     Attributes
     ----------

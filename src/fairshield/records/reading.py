@@ -51,7 +51,7 @@ OwnWords = Names | Mapping[str, Names]
 
 
 class _Words(NamedTuple):
-    """The words of one field that mean yes, and those that mean no."""
+    """_Words holds the words of one field that mean yes, and those that mean no."""
 
     yes: tuple[str, ...]
     no: tuple[str, ...]

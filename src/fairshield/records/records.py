@@ -29,7 +29,7 @@ _TABLES = (".csv", ".tsv", ".tab")
 
 
 class Record(NamedTuple):
-    """One line of a log: its number, and its fields as written."""
+    """Record is one line of a log: its number, and its fields as written."""
 
     line: int
     fields: dict[str, Any]

@@ -19,7 +19,7 @@ _DECIDED_AND_ACCEPTED = 4 + 2
 
 
 class People(NamedTuple):
-    """Numbers of people of one group: seen, accepted and proposed of the relevant ones only.
+    """People counts one group: seen, accepted and proposed of the relevant ones only.
 
     ``raised`` were accepted by the policy against the proposal, ``lowered`` rejected against it,
     relevant or not.  ``overruled`` is the sum of both, and of people counted by an earlier version
@@ -38,7 +38,7 @@ NOBODY = People()
 
 
 class Everybody(NamedTuple):
-    """Numbers of people of one group, whether or not they are relevant to the property."""
+    """Everybody counts one group, whether or not its people are relevant to the property."""
 
     decisions: int
     proposed: int

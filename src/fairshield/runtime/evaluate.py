@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Expectations over one window.
+    """Evaluation holds expectations over one window.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 
 
 class Moment(NamedTuple):
-    """A moment at which the property was due, after so many decisions of a window from 0."""
+    """Moment is a moment at which the property was due, and its verdict."""
 
     window: int
     decided: int
@@ -30,7 +30,7 @@ class Moment(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Many moments at which the property was due, as arrays.
+    """Moments holds many moments at which the property was due, as arrays.
 
     ``window`` counts from 0, ``decided`` since the beginning; ``ends`` says that a window ended
     there.  ``counters`` are ``(moments, groups, 2)``: people seen and accepted, those at the start
@@ -134,7 +134,7 @@ def count_windows(window: Ints, group: Ints, accepted: Flags, shape: tuple[int, 
 
 
 class Judged(NamedTuple):
-    """Whether a property holds for each of many counters, whether it binds, and the bias."""
+    """Judged says of many counters if a property holds, if it binds, and with which bias."""
 
     holds: Flags
     binds: Flags

@@ -18,7 +18,10 @@ Ints = NDArray[np.int64]
 
 
 class Requests(NamedTuple):
-    """Requests as arrays: the group's number, the cost level (one past the last if above all)."""
+    """Requests holds requests as arrays: the group's number, the cost level.
+
+    The level is one past the last if the cost is above all levels.
+    """
 
     groups: NDArray[np.int8]
     proposed: NDArray[np.bool_]

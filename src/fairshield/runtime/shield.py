@@ -28,7 +28,7 @@ from fairshield.spec import Verdict
 
 
 class Batch(NamedTuple):
-    """Answers to many requests, as arrays.
+    """Batch holds the answers to many requests, as arrays.
 
     ``window`` counts the windows of a run from 0, ``position`` the decisions of a window; somebody
     of an unseen group whose proposal was followed has the position of the next who is counted.
@@ -269,7 +269,7 @@ class Shield:
     # A human in the loop --------------------------------------------------------------------
 
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
-        """What the shield would decide; nothing is counted until :meth:`record`."""
+        """Return what the shield would decide; nothing is counted until :meth:`record`."""
         cost, said = self._checked(group, cost), as_flag(proposed)
         accepted, why = verdict(self.policy, self._t, self._at, self._index[group], said, cost)
         return Decision(

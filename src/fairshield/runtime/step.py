@@ -20,7 +20,7 @@ from fairshield.records import as_cost, as_flag
 
 
 class Why(Enum):
-    """The reason why the shield decided as it did."""
+    """Why is the reason why the shield decided as it did."""
 
     CHEAPEST = "cheapest"
     """Both decisions can be guaranteed fair; this one is expected to cost least."""
@@ -43,7 +43,7 @@ _CHEAPEST, _FORCED, LOST = Why.CHEAPEST, Why.FORCED, Why.LOST
 
 
 class Decision(NamedTuple):
-    """The answer to one request.
+    """Decision is the answer to one request.
 
     ``position`` counts from 0 in the window; ``cost`` is the price of overruling this proposal,
     ``paid`` what was paid; ``guaranteed`` says whether the property is still certain to hold at
@@ -107,7 +107,7 @@ def reason_of(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of a window: how many decisions were made, and the counters they led to."""
+    """State says how many decisions of a window were made, and the counters they led to."""
 
     decided: int
     counts: Counts

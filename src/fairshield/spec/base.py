@@ -34,7 +34,7 @@ Count = GroupCount[Any]
 
 
 class _Judged(NamedTuple):
-    """A pair of groups, its verdict, and its bias computed as if there were no ``min_support``."""
+    """_Judged holds a pair of groups, its verdict, and its bias without ``min_support``."""
 
     pair: tuple[Group, Group]
     a: Count
@@ -48,7 +48,7 @@ class _Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Property(Described, Provable):
-    """A predicate of the groups' counters: it holds if it holds for every pair of groups.
+    """Property is a predicate of counters; it holds if it holds for every pair of groups.
 
     With two groups there is one pair; with more, :meth:`bias_of` is the largest bias of any pair.
     Subclasses are frozen dataclasses with a ``kind`` (the name in files and on the command line)
@@ -120,7 +120,7 @@ class Property(Described, Provable):
         return np.frompyfunc(self._some_fail, 2, 1)(n_a, n_b)
 
     def measured(self, a: Count, b: Count) -> Measured:
-        """What is measured of a pair and what is asked of it, in words, ``min_support`` ignored.
+        """Return what is measured of a pair and what is asked of it, ``min_support`` ignored.
 
         The larger the :meth:`bias`, the further is the measured value from what is asked.
         """

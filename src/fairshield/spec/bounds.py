@@ -19,7 +19,7 @@ from fairshield.spec.rationals import Number, exact
 
 @dataclass(frozen=True)
 class Bounded(LinearProperty):
-    """A linear property with one bound."""
+    """Bounded is a linear property with one bound."""
 
     bound: Fraction
 
@@ -53,7 +53,10 @@ class Bounded(LinearProperty):
 
 @dataclass(frozen=True, init=False)
 class Gap(Bounded):
-    """A bound on the distance of two groups, a share; charts give it the sign of who is ahead."""
+    """Gap bounds the distance of two groups, which is a share.
+
+    Charts give it the sign of the group that is ahead.
+    """
 
     def axis(self, groups: Sequence[Group]) -> Axis:
         if len(groups) > 2:

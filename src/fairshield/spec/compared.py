@@ -16,7 +16,9 @@ from fairshield.spec.base import Property
 
 @dataclass(frozen=True, slots=True)
 class GroupRate:
-    """How many people of a group counted and were accepted; ``None`` where there is no number.
+    """GroupRate says how many people of a group counted and were accepted.
+
+    A number that does not exist is ``None``.
 
     ``ratio`` is ``rate`` over the highest rate, both of groups that have support; it is ``None``
     unless the property bounds such ratios.
@@ -55,7 +57,7 @@ def rates_of(prop: Property, counts: Counts) -> tuple[GroupRate, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How many ``pairs`` of groups a property bound at some of several ``ends``.
+    """Reach says how many ``pairs`` of groups a property bound at some of several ``ends``.
 
     ``alone`` are the groups that were in none of these pairs.  ``support`` is the ``min_support``
     that all groups in ``alone`` lacked at all ends; 0 if they were not compared for another reason.

@@ -25,7 +25,7 @@ MANY = 10_000
 
 
 class Corridor(NamedTuple):
-    """An interval of rates that a group can be kept in for ever."""
+    """Corridor is an interval of rates that a group can be kept in for ever."""
 
     lower: Fraction
     upper: Fraction
@@ -35,7 +35,7 @@ class Corridor(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A corridor for one group, the one it leaves the other group, and the last gap of that."""
+    """Way holds a group's corridor, the one it leaves the other group, and the last gap of that."""
 
     own: Corridor
     other: Corridor
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A corridor left to the other group, and its :func:`last_gap`."""
+    """Left is a corridor left to the other group, and its :func:`last_gap`."""
 
     corridor: Corridor
     gap: float
@@ -72,7 +72,7 @@ def ways_of(corridors: Iterable[Corridor], bound: Fraction) -> tuple[Way, ...]:
 @lru_cache(_REMEMBERED)
 def left_by_few(seen: int, accepted: int, first: int, bound: Fraction) -> tuple[Left, ...]:
     """The corridors that a group of fewer than ``first`` people leaves the other group."""
-    # It can still reach many steps of the staircase: `_blocks` has merged those that overlap.
+    # It can still reach many corridors: `_blocks` has merged those that overlap.
     begin, end = _reachable(seen, accepted, first)
     found = list(merged(ways_of([_entry(accepted, first, begin)], bound), first))
     for low, high, left in _blocks(first, bound):

@@ -49,7 +49,7 @@ class Axis:
 
 
 class Described(ABC):
-    """Words and charts of a property; every method has a default, for properties of users."""
+    """Described gives words and charts of a property; users' properties need not override any."""
 
     kind: ClassVar[str]
     shows_ratios: ClassVar[bool] = False
@@ -88,7 +88,7 @@ class Described(ABC):
 
     @abstractmethod
     def measured(self, a: GroupCount[Any], b: GroupCount[Any]) -> Measured:
-        """What is measured of a pair and what is asked of it, in words, ``min_support`` ignored."""
+        """Return what is measured of a pair and what is asked of it, ``min_support`` ignored."""
 
     def _share_accepted(self) -> str:
         return f"share of {_AMONG[self.relevant_outcome]} who are accepted"
@@ -119,7 +119,7 @@ class Described(ABC):
 
 
 def of_any(groups: Sequence[Group]) -> str:
-    """What the label of an axis adds where more than two groups are compared."""
+    """Return what an axis label adds where more than two groups are compared."""
     return "" if len(groups) == 2 else ", the largest of any two groups"
 
 

@@ -39,7 +39,7 @@ _LEAST_BOUND = Fraction(1, 200)
 
 @dataclass(frozen=True, init=False)
 class DifferenceOfRates(Gap):
-    r""":math:`|k_a/n_a - k_b/n_b| \le \kappa`."""
+    r"""DifferenceOfRates requires :math:`|k_a/n_a - k_b/n_b| \le \kappa`."""
 
     def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:
         p, q = self.bound.as_integer_ratio()
@@ -119,7 +119,7 @@ class DifferenceOfRates(Gap):
 
 @dataclass(frozen=True, init=False)
 class DemographicParity(DifferenceOfRates, kind="demographic-parity"):
-    """Acceptance rates differ by at most ``bound``.
+    """DemographicParity requires that acceptance rates differ by at most ``bound``.
 
     >>> from fairshield import Counts
     >>> DemographicParity("0.1").holds(Counts({"a": (10, 8), "b": (10, 7)}))
@@ -129,13 +129,19 @@ class DemographicParity(DifferenceOfRates, kind="demographic-parity"):
 
 @dataclass(frozen=True, init=False)
 class EqualOpportunity(DifferenceOfRates, kind="equal-opportunity"):
-    """True-positive rates differ by at most ``bound``: only people with outcome 1 count."""
+    """EqualOpportunity requires that true-positive rates differ by at most ``bound``.
+
+    Only people with outcome 1 count.
+    """
 
     relevant_outcome: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True, init=False)
 class PredictiveEquality(DifferenceOfRates, kind="predictive-equality"):
-    """False-positive rates differ by at most ``bound``: only people with outcome 0 count."""
+    """PredictiveEquality requires that false-positive rates differ by at most ``bound``.
+
+    Only people with outcome 0 count.
+    """
 
     relevant_outcome: ClassVar[bool | None] = False

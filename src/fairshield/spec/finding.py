@@ -89,7 +89,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a property measured of a pair of groups; as text, a sentence.
+    """Finding is what a property measured of a pair of groups; as text, a sentence.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ from fairshield.spec.rules import (
 
 @dataclass(frozen=True, init=False)
 class DisparateImpact(Bounded, kind="disparate-impact"):
-    r"""The ratio of acceptance rates is bounded.
+    r"""DisparateImpact bounds the ratio of acceptance rates.
 
     Two-sided (default), ``DisparateImpact("0.8")`` is the four-fifths rule: each rate is at least
     0.8 of the other.  With ``two_sided=False`` it is the paper's ratio,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """An observed value, and the two numbers between which the true one lies."""
+    """Interval is an observed value, and the two numbers between which the true one lies."""
 
     lower: float
     estimate: float

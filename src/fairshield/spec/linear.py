@@ -20,7 +20,7 @@ Inequality = tuple[Any, Any, Any]
 
 @dataclass(frozen=True)
 class LinearProperty(Property):
-    r"""A property that is a conjunction of inequalities :math:`\alpha k_a + \beta k_b \le \gamma`.
+    r"""LinearProperty is a conjunction of inequalities :math:`\alpha k_a + \beta k_b \le \gamma`.
 
     Given the acceptances in one group, those that are fair in the other form an interval, which
     synthesis uses instead of asking about every state.
@@ -57,9 +57,9 @@ class LinearProperty(Property):
         )
 
     def telling_splits(self, decided: int, a: int, b: int) -> list[int]:
-        # Where both groups have support and somebody in them, a difference or a ratio of rates
-        # and bounds on them bind or not whatever their sizes: all in one group, as even as can
-        # be, and as many as a group needs.
+        # Where both groups have support and somebody in them, differences, ratios and bounds of
+        # rates bind, or do not, whatever the groups' sizes.  So these splits tell: all in one
+        # group, as even as can be, and as many as a group needs.
         even, support = (decided + b - a) // 2, self.min_support
         wanted = (0, 1, decided - 1, decided, even, support - a, decided + b - support)
         return [min(max(n, 0), decided) for n in wanted]

@@ -62,7 +62,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Known outcomes by group, of the accepted and of the rejected.
+    """Coverage counts known outcomes by group, of the accepted and of the rejected.
 
     ``relevant`` is the outcome of the people whom the property counts.
     """

@@ -20,7 +20,7 @@ Pair = tuple[GroupCount[int], GroupCount[int]]
 
 
 class Provable:
-    """Theorems about a property; by default, as for properties of users, none is known."""
+    """Provable holds the theorems about a property; by default none is known."""
 
     demands: ClassVar[bool] = True
     """Whether it asks for anything at all."""
@@ -29,7 +29,7 @@ class Provable:
     min_support: int
     undefined: str
 
-    if TYPE_CHECKING:  # of every property
+    if TYPE_CHECKING:  # Declared for type checkers: Property defines it
 
         def binds_array(self, *groups: GroupCount[Any]) -> NDArray[np.bool_]: ...
 

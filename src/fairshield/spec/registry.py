@@ -35,7 +35,7 @@ def offered_kinds() -> list[str]:
 
 
 def parameters_of(kind: str) -> dict[str, inspect.Parameter]:
-    """What the property of this name takes."""
+    """Return the parameters of the property of this name."""
     return dict(inspect.signature(KINDS[kind]).parameters)
 
 

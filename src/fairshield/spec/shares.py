@@ -18,7 +18,9 @@ from fairshield.spec.rationals import decimal
 
 @dataclass(frozen=True, init=False)
 class ShareParity(Gap, kind="share-parity"):
-    r"""Accepted people split evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`, for every pair.
+    r"""ShareParity splits the accepted evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`.
+
+    It must hold for every pair of groups.
 
     In a bilingual team, ``ShareParity("0.1")`` keeps the numbers of speakers of the two languages
     within a tenth of the team.

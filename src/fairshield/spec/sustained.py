@@ -58,7 +58,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Certificate:
-    """A corridor for each group: a promise that can be kept whoever arrives.
+    """Certificate holds a corridor of rates for each group that can be kept whoever arrives.
 
     >>> from fairshield import Counts, DemographicParity
     >>> prop = Sustained(DemographicParity("0.1"))
@@ -85,7 +85,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Sustained(Property, kind="sustained"):
-    """``of`` holds, and there is a certificate that it can be kept at every later moment.
+    """Sustained requires ``of``, and a certificate that it can be kept at every later moment.
 
     Its bias is that of ``of``: counters within the limit may lack a certificate.
 

@@ -39,7 +39,7 @@ from fairshield.spec.rules import (
 
 @dataclass(frozen=True, init=False)
 class BoundedRates(LinearProperty, kind="bounded-rates"):
-    r"""Each group's acceptance rate lies in ``[lower, upper]`` (bounded welfare).
+    r"""BoundedRates keeps each group's acceptance rate in ``[lower, upper]`` (bounded welfare).
 
     ``min_support`` defaults to the paper's :math:`N = \lceil 1/(u - l) \rceil`, from which on an
     accepted count with a rate inside the interval always exists.  With ``outcome`` only people

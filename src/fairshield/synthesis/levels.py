@@ -18,7 +18,7 @@ _CELLS_PER_LEVEL = 64
 
 
 class Levels(NamedTuple):
-    """How to find a gap among the sorted costs, by step; see :func:`cost_levels`."""
+    """Levels says how to find a gap among the sorted costs, by step; see :func:`cost_levels`."""
 
     steps: Floats
     first: Ints

@@ -17,7 +17,7 @@ Backend = Literal["auto", "reference", "cpu", "cuda"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a policy is made; the fields are those of :func:`fairshield.synthesize`."""
+    """Options says how a policy is made, as the arguments of :func:`fairshield.synthesize`."""
 
     best_effort: bool = False
     method: Method = "auto"

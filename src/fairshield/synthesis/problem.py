@@ -43,7 +43,7 @@ _ROWS_AT_ONCE = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything backward induction needs.
+    """Problem holds the arrays that backward induction reads.
 
     ``prop`` must hold at the checkpoints and after the last decision, there with ``terminal``.
     ``weights``, ``costs`` and ``relevance``, the chance that somebody counts, are
@@ -210,7 +210,7 @@ class Problem:
 
 
 class Solution(NamedTuple):
-    """Cost to go at the start, and the decisions if they were asked for."""
+    """Solution holds the cost to go at the start, and the decisions if asked for."""
 
     value: float
     rows: RowTable | None

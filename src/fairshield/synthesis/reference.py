@@ -32,7 +32,7 @@ SAME_RISK = 1e-12
 
 
 class Prospect(NamedTuple):
-    """Risk and cost of the rest of a window under the best decisions.
+    """Prospect holds risk and cost of the rest of a window under the best decisions.
 
     ``risk`` is the probability of violation, 0 exactly where fairness can be guaranteed; ``cost``
     the expected cost, up to the violation if there is one.
@@ -43,14 +43,14 @@ class Prospect(NamedTuple):
 
 
 class BestEffort(NamedTuple):
-    """Risk and cost at the start, and the decisions where fairness cannot be guaranteed."""
+    """BestEffort holds risk and cost at the start, and decisions where fairness is not certain."""
 
     start: Prospect
     rows: RowTable
 
 
 class Position(NamedTuple):
-    """Decisions made, and counters since the start."""
+    """Position holds decisions made and counters since the start."""
 
     t: int
     at: At

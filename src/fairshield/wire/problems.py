@@ -17,7 +17,7 @@ from fairshield.base.errors import (
 
 
 class Kind(NamedTuple):
-    """A kind of problem: its HTTP status, its title, and what helps."""
+    """Kind is a kind of problem: its HTTP status, its title, and what helps."""
 
     status: int
     title: str

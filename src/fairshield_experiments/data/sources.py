@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True)
 class Address:
-    """Where a file can be downloaded.
+    """Address says where a file can be downloaded.
 
     ``members`` leads into a zip file: the last is the file, those before it are zip files, each
     inside the one before.
@@ -52,7 +52,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class RawFile:
-    """A published file: its path below a data directory, its very bytes, its addresses."""
+    """RawFile is a published file: its path in a data directory, its digest, its addresses."""
 
     path: str
     size: int

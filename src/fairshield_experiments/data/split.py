@@ -17,7 +17,7 @@ HELD_OUT = 0.3
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split:
-    """Rows of a data set in three disjoint parts that together are all, each in rising order."""
+    """Split holds the rows of a data set in three disjoint parts, each in rising order."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset:
-    """An environment: people, their sensitive group and what is to be predicted of them.
+    """Dataset is an environment: people, their group and what is to be predicted of them.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ import fairshield as fs
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """People with known outcomes.
+    """Examples holds people with known outcomes.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Examples:
 
 
 class Classifier(Protocol):
-    """A fitted learner."""
+    """Classifier is a fitted learner."""
 
     def scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """``(n,)``: probability, or confidence in [0, 1], that the outcome is 1."""

@@ -17,7 +17,7 @@ from fairshield_experiments.learners.penalised import PenalisedLearner
 
 @dataclass(frozen=True)
 class DiffDP(PenalisedLearner):
-    """Penalises the difference between the mean scores of the groups; the paper has λ = 1."""
+    """DiffDP penalises the difference between the groups' mean scores; the paper has λ = 1."""
 
     weight: float = 1.0
 

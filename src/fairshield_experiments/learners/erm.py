@@ -11,7 +11,7 @@ from fairshield_experiments.learners.penalised import PenalisedLearner
 
 @dataclass(frozen=True)
 class ERM(PenalisedLearner):
-    """Minimises the cross-entropy."""
+    """ERM minimises the cross-entropy."""
 
     weight: float = 0.0
 

@@ -38,7 +38,7 @@ from fairshield_experiments.learners.penalised import PenalisedLearner
 
 @dataclass(frozen=True)
 class HSIC(PenalisedLearner):
-    """Penalises dependence of any form between score and group; the paper has λ = 100."""
+    """HSIC penalises dependence of any form between score and group; the paper has λ = 100."""
 
     weight: float = 100.0
     bandwidth: float = 1.0

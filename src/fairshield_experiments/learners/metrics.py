@@ -28,7 +28,7 @@ METRICS = ("accuracy", "ap", "auc", "f1", "dp", "eqopp")
 
 
 class Metric(NamedTuple):
-    """A value and its standard error, as fractions."""
+    """Metric is a value and its standard error, as fractions."""
 
     value: float
     error: float
@@ -88,7 +88,7 @@ def _f1(accepted: Mask, target: Mask) -> Metric:
 
 
 class _Ranks:
-    """People by falling score; those with equal scores share a rank.
+    """_Ranks holds people by falling score; those with equal scores share a rank.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ HIDDEN = (512, 256, 64)
 
 
 class MiniBatch(NamedTuple):
-    """Rows of one mini-batch, and the learning rate of the step that it is for."""
+    """MiniBatch holds the rows of one mini-batch, and the learning rate of its step."""
 
     rows: Tensor
     rate: float
@@ -39,7 +39,7 @@ class MiniBatch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How long, in which batches and at which learning rate a network is trained.
+    """Schedule says how long, in which batches and at which learning rate a network is trained.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ PAPER = Schedule(steps=150)
 
 
 class Network(nn.Module):
-    """Linear layers of the given widths with ReLU between them.
+    """Network has linear layers of the given widths with ReLU between them.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def dropout(x: Tensor, noise: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class NetworkClassifier:
-    """Networks applied one after the other; the last one gives a logit."""
+    """NetworkClassifier applies networks one after the other; the last one gives a logit."""
 
     parts: tuple[Network, ...]
     device: str = "cpu"
@@ -153,7 +153,7 @@ class NetworkClassifier:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What one training uses: data on the device, two random generators, a schedule.
+    """Training holds what one training uses: data, two random generators, a schedule.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Training:
 
 
 class Descent:
-    """Adam on the parameters of some networks."""
+    """Descent runs Adam on the parameters of some networks."""
 
     def __init__(self, *networks: Network) -> None:
         parameters = [p for network in networks for p in network.parameters()]

@@ -31,7 +31,7 @@ from fairshield_experiments.learners.network import (
 
 @dataclass(frozen=True)
 class PenalisedLearner(ABC):
-    """Trains the network on the risk and ``weight`` (λ) times :meth:`penalty`."""
+    """PenalisedLearner trains the network on the risk and ``weight`` (λ) times :meth:`penalty`."""
 
     weight: float
     schedule: Schedule = PAPER

@@ -31,7 +31,7 @@ LEAST = 1e-6
 
 @dataclass(frozen=True)
 class PrejudiceRemover(PenalisedLearner):
-    """Penalises what a decision tells about the group; the paper has λ = 0.06."""
+    """PrejudiceRemover penalises what a decision tells about the group; the paper has λ = 0.06."""
 
     weight: float = 0.06
 

@@ -16,7 +16,7 @@ from fairshield_experiments.learners.base import Classifier, Examples, Learner
 
 @dataclass(frozen=True, eq=False)
 class SklearnClassifier:
-    """A fitted estimator."""
+    """SklearnClassifier is a fitted estimator."""
 
     estimator: Any
 
@@ -30,7 +30,7 @@ class SklearnClassifier:
 
 @dataclass(frozen=True, eq=False)
 class SklearnLearner:
-    """Fits clones of an estimator, which itself stays as it is.
+    """SklearnLearner fits clones of an estimator, which itself stays as it is.
 
     Every ``random_state`` that the estimator or a part of it has is set to the seed.
 

@@ -27,7 +27,7 @@ _SO: dict[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A published number and what we found in its place."""
+    """Case is a published number and what we found in its place."""
 
     number: Published
     ours: Estimate

@@ -17,7 +17,7 @@ from fairshield_experiments.results.verdicts import verdict
 
 @dataclass(frozen=True)
 class PublishedMatch:
-    """What we found in the place of a published number.
+    """PublishedMatch holds what we found in the place of a published number.
 
     Attributes
     ----------

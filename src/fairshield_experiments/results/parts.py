@@ -53,7 +53,7 @@ class Results:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table for people: cells are text already, the first ``n_keys`` columns name the row."""
+    """ReportTable holds cells that are text already; the first ``n_keys`` columns name the row."""
 
     name: str
     title: str
@@ -86,7 +86,7 @@ class ReportTable:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture and what it shows.
+    """Figure is a picture and what it shows.
 
     ``files`` has its contents by kind, "svg" and "png"; with them the figure needs no drawing,
     and can be sent to other processes.
@@ -101,7 +101,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One published number beside ours.
+    """Check is one published number beside ours.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Product:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A table or figure of the paper, or one that the paper could not show.
+    """Item is a table or figure of the paper, or one that the paper could not show.
 
     ``needs`` names the experiments whose rows it is made of.
     """

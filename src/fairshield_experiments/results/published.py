@@ -26,7 +26,7 @@ FILES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A published number and what it is of; what does not apply is empty.
+    """Published is a published number and what it is of; what does not apply is empty.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Headline:
-    """A share of runs in percent with its 95 % interval; ``None``: not run."""
+    """Headline is a share of runs in percent with its 95 % interval; ``None``: not run."""
 
     what: str
     convention: str

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its standard error.
+    """Estimate is a number with its standard error.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Defined values with the number of their stratum and cluster, both from 0."""
+    """_Sample holds defined values with the number of their stratum and cluster, both from 0."""
 
     values: Floats
     stratum: NDArray[np.intp]

@@ -29,7 +29,7 @@ _THREADS = (
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that ended without frames: what went wrong, and where."""
+    """Failure is a task that ended without frames: what went wrong, and where."""
 
     error: str
     traceback: str = ""

@@ -26,12 +26,15 @@ _SAME = ("fairshield", "numpy", "pandas", "pyarrow", "cloudpickle", *_TRAVEL)
 
 
 class ClusterError(fs.FairshieldError, ConnectionError):
-    """A cluster that cannot compute; the message names its address, the reason and the remedy."""
+    """ClusterError says that a cluster cannot compute.
+
+    The message names its address, the reason and the remedy.
+    """
 
 
 @dataclass(frozen=True)
 class Dask:
-    """All workers of a scheduler, also those that join or leave during the sweep.
+    """Dask computes tasks on all workers of a scheduler, also on those that join or leave.
 
     A task whose worker dies is given to another; the scheduler's setting ``allowed-failures``
     (3 by default) says how often.  As the scheduler blames all tasks that a dead worker had, those

@@ -35,11 +35,14 @@ _DAMAGED = frozenset({1, 11, 20})  # a table is missing, a page is wrong, a valu
 
 
 class JournalError(fs.FairshieldError, OSError):
-    """A file that cannot be used as a journal; the message names it, the reason and the remedy."""
+    """JournalError says that a file cannot be used as a journal.
+
+    The message names it, the reason and the remedy.
+    """
 
 
 class FailedTask(NamedTuple):
-    """A task that failed when it was last tried, and the text of its error."""
+    """FailedTask is a task that failed when it was last tried, and the text of its error."""
 
     key: str
     title: str

@@ -25,7 +25,7 @@ title, then after every task; seconds are ``None`` until there is something to j
 
 @dataclass(frozen=True, kw_only=True)
 class SweepReport:
-    """What became of the tasks, in the order in which they were given.
+    """SweepReport says what became of the tasks, in the order in which they were given.
 
     Attributes
     ----------

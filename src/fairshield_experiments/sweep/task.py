@@ -25,7 +25,7 @@ _DIGESTED_KINDS = "biufcSUmM"
 
 @dataclass(frozen=True)
 class Task:
-    """One call of a function.  Tasks with the same key are the same task.
+    """Task is one call of a function.  Tasks with the same key are the same task.
 
     Attributes
     ----------

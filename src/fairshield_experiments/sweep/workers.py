@@ -25,7 +25,7 @@ DEATHS = 3
 
 
 class Result(NamedTuple):
-    """A task, its frames or its failure, and the seconds it took where it was computed."""
+    """Result holds a task, its frames or its failure, and the seconds that it took."""
 
     task: Task
     outcome: Frames | Failure
@@ -37,7 +37,7 @@ Results = Generator[Result, None, None]
 
 
 class Workers(Protocol):
-    """Workers compute tasks and yield their results."""
+    """Workers computes tasks and yields their results."""
 
     def results(self, function: Function, tasks: Sequence[Task]) -> Results:
         """Compute all tasks, preferably in the order given; yield them as they finish."""

@@ -100,7 +100,7 @@ class ShieldedModel:
 
 
 class Served:
-    """What MLflow calls: a shielded model whose complaints reach whoever sent the request."""
+    """Served is a shielded model as MLflow calls it; MLflow passes the text of its errors on."""
 
     def __init__(self, model: ShieldedModel) -> None:
         self.python_model = model  # the name that unwrap_python_model looks for

@@ -138,7 +138,7 @@ class ModelReading:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelReading:
-        """What :meth:`to_dict` described."""
+        """Return the reading that :meth:`to_dict` described."""
         said = dict(data) if "predict_method" in data else _current(data)
         rule, features = said["unseen"], said["features"]
         names = tuple((name, known) for name, known in rule["names"])

@@ -267,14 +267,14 @@ class ShieldedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         outcomes: ArrayLike | None = None,
         reasons: bool = False,
     ) -> Batch:
-        """What :meth:`predict` decides, with whom it overrules, at what price, in which window."""
+        """Return the decisions of :meth:`predict`, with whom it overrules, price and window."""
         asked = self._asked(X, sensitive_features, outcomes)
         return self._decide(self._new_stream(), *asked, reasons=reasons)
 
     def report(
         self, X: Any, *, sensitive_features: Any = None, outcomes: ArrayLike | None = None
     ) -> ShieldReport:
-        """What :meth:`predict` does on these rows."""
+        """Return a report on what :meth:`predict` does on these rows."""
         tally = Tally(self.policy_)
         asked = self._asked(X, sensitive_features, outcomes)
         self._decide(self._new_stream(), *asked, tally=tally)

@@ -70,7 +70,7 @@ class Claim:
         return can_bind(self.judged, self.start, due)
 
     def required_of(self, policy: Policy, decided: int) -> tuple[Property, ...]:
-        """What must hold after so many decisions of ``policy``, with what was asked."""
+        """Return the properties that must hold after so many decisions, with the one asked."""
         own, *more = policy.required(decided) or (None,)
         return () if own is None else (*both(own, self.asked), *more)
 
@@ -120,7 +120,7 @@ class Claim:
 
 
 def claim_of(policy: Policy, asked: Property | None) -> Claim:
-    """What is to be shown of a policy for one window."""
+    """Return the claim to be shown of a policy for one window."""
     check_asked(asked, policy.prop, policy.groups)
     _, *more = policy.required(policy.horizon)
     return Claim(

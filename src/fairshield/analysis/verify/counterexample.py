@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class LoggedDecision(NamedTuple):
-    """One request and its answer; ``outcome`` is ``None`` where the property needs none."""
+    """LoggedDecision is one request and its answer, as a log has them.
+
+    ``outcome`` is ``None`` where the property needs none.
+    """
 
     group: Group
     proposed: bool
@@ -40,7 +43,7 @@ class LoggedDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Decisions of a policy from its start to counters that violate a property.
+    """Counterexample holds decisions of a policy that lead to a violation of the property.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 class ReachedStates:
-    """States reachable after ``t`` decisions, and, one bit per state, after all earlier ones.
+    """ReachedStates holds the states that can be reached, one bit for each, layer by layer.
 
     States are numbered, whatever the tables of the policy are: see
     :mod:`fairshield.policy.many.layout`.

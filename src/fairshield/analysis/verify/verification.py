@@ -14,7 +14,7 @@ Verified = Literal["kept", "violated", "vacuous", "inconclusive"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What :func:`verify` found; true in a boolean context if its verdict is ``"kept"``.
+    """Verification holds what :func:`verify` found; it is true if its verdict is ``"kept"``.
 
     Attributes
     ----------

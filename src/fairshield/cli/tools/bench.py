@@ -25,7 +25,7 @@ _MIN_SECONDS = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class BenchRow:
-    """Measurements of one horizon and number of threads.
+    """BenchRow holds the measurements of one horizon and number of threads.
 
     ``seconds`` is the best of a few syntheses, policy included; ``decide_us`` the median time of
     one ``Shield.decide``, over whole windows.

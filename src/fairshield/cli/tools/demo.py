@@ -46,7 +46,7 @@ _WINDOWS_DRAWN, _WINDOWS_KEPT = 200, 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What to synthesise, and what then arrives (``None``: what was expected)."""
+    """Scenario says what is synthesised, and who then arrives (``None``: who was expected)."""
 
     name: str
     title: str
@@ -61,7 +61,10 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioReport:
-    """The figures of one scenario; costs are per window, ``cost_error`` is a standard error."""
+    """ScenarioReport holds the figures of one scenario.
+
+    Costs are per window; ``cost_error`` is a standard error.
+    """
 
     name: str
     guarantee: str
@@ -83,7 +86,7 @@ class ScenarioReport:
 
 @dataclass(frozen=True, kw_only=True)
 class DemoReport:
-    """All figures of a run; what :data:`NUMBERS` holds."""
+    """DemoReport holds all figures of a run, which are written to :data:`NUMBERS`."""
 
     out: Path
     windows: int

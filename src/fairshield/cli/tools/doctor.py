@@ -31,7 +31,7 @@ DATA = "FAIRSHIELD_DATA"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """Where compiled code is kept; ``older`` are folders of earlier versions beside it."""
+    """Cache says where compiled code is kept; ``older`` are folders of earlier versions."""
 
     folder: str
     bytes: int
@@ -218,7 +218,7 @@ def self_check(compiles: Callable[[], None] | None = None) -> SelfCheck:
 
 
 def _use() -> str:
-    """What went wrong, in words; empty if nothing did."""
+    """Return what went wrong, in words; empty if nothing did."""
     prop, inputs = DemographicParity("0.2"), InputModel.agnostic({"a": 0.5, "b": 0.5})
     compiled = can_compile()
     policy = synthesize(prop, inputs, horizon=10, backend="auto" if compiled else "reference")

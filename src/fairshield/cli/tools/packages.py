@@ -32,7 +32,7 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """One requirement and what was found of it.
+    """Package is one requirement, and what was found of it.
 
     ``needs`` are the versions that will do, as written; ``detail`` says what is wrong.
     """
@@ -46,7 +46,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """An optional part: complete if all of its packages are there."""
+    """Extra is an optional part, complete if all of its packages are installed."""
 
     name: str
     packages: tuple[Package, ...]
@@ -66,7 +66,7 @@ class Extra:
 
 
 def requirements() -> tuple[list[str], dict[str, list[str]]]:
-    """What the library needs, and each extra; from its metadata, or in a checkout its sources."""
+    """Return what the library needs, and each extra, by its metadata or a checkout's sources."""
     try:
         names = metadata.metadata(NAME).get_all("Provides-Extra") or []
         return split(metadata.requires(NAME) or [], names)

@@ -250,7 +250,7 @@ class PriceDecisions(Decisions):
     # What is still to be paid ---------------------------------------------------------------
 
     def estimate(self, counts: Counts, decided: int) -> float | None:
-        # Exact in an endgame, up to its check; before, what the prices reckon with.
+        # Exact within an endgame; before it, an estimate from the prices.
         at = self.spec.position(counts, decided)
         if not self.feasible(decided, at):
             return math.inf
@@ -259,7 +259,7 @@ class PriceDecisions(Decisions):
         return self.expected_from(decided, at)
 
     def expected_from(self, t: int, at: At) -> float:
-        """What the decisions up to the next check are expected to cost, roughly."""
+        """Return roughly what the decisions up to the next check are expected to cost."""
         left = self.next_check(t) - t
         if self.rule.anytime:
             return float(self.ladders.rates.sum()) * left
@@ -283,8 +283,8 @@ class PriceDecisions(Decisions):
     def decide_on(
         self, t: int, at: Ints, requests: Any, accepted: NDArray[np.bool_], begin: int
     ) -> int:
-        # Stops before an endgame, when a few people have become one more, and at once if both
-        # groups are few.
+        # Return before an endgame begins, once a group of few people has grown by one, and at
+        # once if both groups are few.
         end = min(len(accepted), begin + self.planned(t, tuple(at.tolist())))
         totals = at + np.array(self._start)
         n_a, k_a, n_b, k_b = totals.tolist()

@@ -25,7 +25,7 @@ def provide_solver(solver: Solver) -> None:
 
 
 class Endgame(NamedTuple):
-    """The exact policy for the last decisions before a check, from the counters they began with."""
+    """Endgame is the exact policy for the last decisions before a check, from given counters."""
 
     begun: int
     at: At
@@ -55,7 +55,7 @@ class Endgame(NamedTuple):
 
 
 class InEndgame(NamedTuple):
-    """The endgame that decides, and decisions and counters since it began."""
+    """InEndgame holds the endgame that decides, and decisions and counters since it began."""
 
     endgame: Endgame
     local: tuple[int, At]

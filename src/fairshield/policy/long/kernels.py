@@ -162,7 +162,7 @@ def answer(
 
 
 class Ways(NamedTuple):
-    """The corridors that a group of few people leaves the other, now and with one more person."""
+    """Ways holds the corridors that a small group leaves the other, now and one person later."""
 
     now: Ints
     rejected: Ints

@@ -344,7 +344,7 @@ def code_at(tables: Tables, n_a: int, k_a: int, n_b: int, k_b: int, left: int, g
 
 
 class ExcessWalk(NamedTuple):
-    """How the excess of one side moves with one request, in points of its grid."""
+    """ExcessWalk says how one side's excess moves with a request, in points of its grid."""
 
     keep: Floats
     """By group and proposal."""

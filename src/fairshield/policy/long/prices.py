@@ -161,7 +161,7 @@ def _wait(rule: Rule, totals: Floats, start: tuple[GroupCount[int], ...]) -> int
 
 
 class _Plan(NamedTuple):
-    """What a ladder is computed from: its walk, its first excess, and its lowest rung.
+    """_Plan holds what a ladder is computed from: walk, first excess and lowest rung.
 
     ``beyond`` is infinite if there is nothing above the last point, which then is the bound.
     """

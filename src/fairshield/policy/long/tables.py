@@ -36,7 +36,7 @@ class Tables(NamedTuple):
 
 
 class Ladders(NamedTuple):
-    """Value functions of all sides, see :mod:`fairshield.policy.long.prices`.
+    """Ladders holds the value functions of all sides, see :mod:`fairshield.policy.long.prices`.
 
     Attributes
     ----------

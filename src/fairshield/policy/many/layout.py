@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ManyLayout:
-    """States of all layers ``0 … horizon``.
+    """ManyLayout numbers the states of all layers ``0 … horizon``.
 
     >>> layout = ManyLayout(30, n_groups=3, labelled=False)
     >>> layout.n_states, layout.place(30, (30, 30, 0, 0, 0, 0))

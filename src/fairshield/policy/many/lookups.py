@@ -14,7 +14,7 @@ NOBODY = -1
 
 
 class StateTables(NamedTuple):
-    """The decisions of a policy by numbered states, as look-ups read them."""
+    """StateTables holds the decisions of a policy by numbered states, as look-ups read them."""
 
     labelled: bool
     terms: Any

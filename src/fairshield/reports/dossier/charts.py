@@ -244,7 +244,7 @@ def bar_chart(people: Ints, groups: Sequence[object], axis: str, first: int) -> 
 
 
 class _Scale:
-    """A linear map of numbers to pixels."""
+    """_Scale maps numbers to pixels, linearly."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.start = low, start

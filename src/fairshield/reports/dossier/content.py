@@ -29,7 +29,7 @@ _TIMES = (*DATES[1:], DATES[0])
 
 @dataclass(frozen=True, slots=True)
 class Overruled:
-    """A decision that is not what was proposed.
+    """Overruled is a decision that is not what was proposed.
 
     ``before`` are the counters ``(n_a, k_a, n_b, k_b, ...)`` on which it rests; ``case`` and
     ``time`` are the log's own words for the person and the moment, if it has any.
@@ -50,7 +50,7 @@ class Overruled:
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """The people of one group.
+    """GroupTotals counts the people of one group.
 
     ``accepted_against`` were to be rejected and were accepted, ``rejected_against`` the reverse.
     """
@@ -75,7 +75,7 @@ class GroupTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file that the page rests on: its name, and the SHA-256 digest that tells it from others.
+    """Source is a file that the page rests on: its name, size and SHA-256 digest.
 
     ``size`` in bytes; ``lines`` of a log, 0 for a policy.
     """
@@ -88,7 +88,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dossier:
-    """Everything that a page says.
+    """Dossier holds everything that a page says.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ COLOURS = 6
 
 @dataclass(frozen=True, eq=False)
 class DrawnSeries:
-    """What is drawn over time: lines by name, and their axis.
+    """DrawnSeries holds what is drawn over time: lines by name, and their axis.
 
     ``bound`` says of each line, after every decision, whether the property binds what it shows.
     """

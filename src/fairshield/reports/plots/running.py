@@ -38,7 +38,7 @@ _BINS_PER_BOUND = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DrawnWindows:
-    """Windows as they went with or without the shield.
+    """DrawnWindows holds windows as they went with or without the shield.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class DrawnWindows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """The same windows without and with a shield; one row of the picture.
+    """Comparison holds the same windows without and with a shield: one row of the picture.
 
     ``overruled_at`` has, by position, the people overruled in all windows together; ``notes`` are
     lines of text to stand under the left panel.

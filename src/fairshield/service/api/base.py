@@ -36,16 +36,16 @@ MOST_ON_A_PAGE = 1_000
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of what an address may ask after its question mark."""
+    """Query is the base of what an address may ask after its question mark."""
 
 
 class NoQuery(Query, frozen=True):
-    """The query of endpoints that take no parameters."""
+    """NoQuery is the query of endpoints that take no parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One method of one path: what it takes, what it answers, who may ask.
+    """Endpoint is one method of one path: what it takes, what it answers, who may ask.
 
     ``problems`` are those beyond what every endpoint of its kind may answer.  ``filtered``: a key
     for one stream may ask, and is shown that stream alone.

@@ -19,7 +19,10 @@ from fairshield.wire.problems import Refusal
 
 
 class DecisionsQuery(Query, frozen=True):
-    """Decisions before ``before``, the latest first; all, or only overruled ones."""
+    """DecisionsQuery asks for decisions before ``before``, the latest first.
+
+    With ``overruled`` it asks for overruled ones only.
+    """
 
     before: Number = 2**53
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_A_PAGE)] = 50

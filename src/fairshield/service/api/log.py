@@ -23,7 +23,10 @@ _EXPORT_PAGE = 5_000
 
 
 class LogQuery(Query, frozen=True):
-    """Entries after ``after``; with ``wait``, as soon as there are any within so many seconds."""
+    """LogQuery asks for entries after ``after``.
+
+    With ``wait`` the answer comes as soon as there are any, within so many seconds.
+    """
 
     after: Annotated[int, msgspec.Meta(ge=-1, le=2**53)] = -1
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_A_PAGE)] = 100

@@ -29,11 +29,13 @@ _Reading = tuple[str, str, Callable[[StreamMessage], float | None]]
 
 
 def _guaranteed(stream: StreamMessage) -> float | None:
-    """Of a closed stream, and where nothing can bind, nothing is; and nobody need be alarmed."""
+    """Return 1 if the property is guaranteed, 0 if not, ``None`` where there is no promise."""
     return None if stream.closed or not stream.can_bind else float(stream.state.guaranteed)
 
 
 class _Figures(Collector):
+    """_Figures yields the metrics of streams and service, each time they are asked for."""
+
     def __init__(self, service: RunningService, streams: Sequence[StreamMessage]) -> None:
         self._service, self._streams = service, streams
 

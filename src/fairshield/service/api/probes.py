@@ -60,6 +60,6 @@ PROBES: dict[str, App] = {
 
 
 def probe_routes() -> Iterable[Route]:
-    """A route for each of them."""
+    """Return the routes of liveness, readiness, metrics and the API's description."""
     for path, app in PROBES.items():
         yield Route(path, Dispatch(path, {"GET": app}))

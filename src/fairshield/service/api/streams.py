@@ -18,20 +18,20 @@ from fairshield.wire.problems import Refusal
 
 
 class WindowsQuery(Query, frozen=True):
-    """Windows from ``first`` on."""
+    """WindowsQuery asks for windows from ``first`` on."""
 
     first: Whole = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ON_A_PAGE)] = 100
 
 
 class OutlookQuery(Query, frozen=True):
-    """The cost of overruling to reckon with."""
+    """OutlookQuery says which cost of overruling the outlook assumes."""
 
     cost: Cost = 1.0
 
 
 class SeriesQuery(Query, frozen=True):
-    """The last so many decisions, or what came after an entry."""
+    """SeriesQuery asks for the last so many decisions, or for those after an entry."""
 
     last: Annotated[int, msgspec.Meta(ge=1, le=views.MOST_POINTS)] = 2_000
     after: Whole | None = None
@@ -83,17 +83,17 @@ async def close_stream(call: Call) -> Reply:
 
 
 async def get_state(call: Call) -> Reply:
-    """Where a stream stands."""
+    """Return where the stream stands."""
     return reply(await call.service.engine.query(call.path["name"], state_of))
 
 
 async def get_guarantee(call: Call) -> Reply:
-    """What is guaranteed."""
+    """Return the guarantee of the stream."""
     return reply(await call.service.engine.query(call.path["name"], report_of))
 
 
 async def get_outlook(call: Call) -> Reply:
-    """What is to be expected, and what would be decided now."""
+    """Return the outlook of the stream."""
     engine, query = call.service.engine, call.query
     at, groups = await engine.query(
         call.path["name"], lambda live: (views.here(live), live.policy.groups)
@@ -116,7 +116,7 @@ async def list_windows(call: Call) -> Reply:
 
 
 async def get_series(call: Call) -> Reply:
-    """Bias over time."""
+    """Return the bias of the stream over time."""
     number, query, policies = await stream_number(call), call.query, call.service.policies
     return reply(
         await call.service.engine.read(

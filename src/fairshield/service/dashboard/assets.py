@@ -21,7 +21,7 @@ _FOR_GOOD = b"public, max-age=31536000, immutable"
 
 @dataclass(frozen=True)
 class Asset:
-    """A file: its content, plain and compressed, and the hash in its address."""
+    """Asset is a file: its content, plain and compressed, and the hash in its address."""
 
     plain: bytes
     packed: bytes

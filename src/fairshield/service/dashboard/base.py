@@ -29,7 +29,7 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its path, who may see it (``None``: anybody), how it is made."""
+    """Page is a page: its path, who may see it (``None``: anybody), how it is made."""
 
     path: str
     handle: Callable[[Call], Awaitable[App]]

@@ -19,7 +19,7 @@ _INTERVAL = re.compile(r"\[(\d+(?:/\d+)?), (\d+(?:/\d+)?)\]")
 
 
 class Light(NamedTuple):
-    """A status: its words, what it means, and how much attention it needs (0: most)."""
+    """Light is a status: its words, what it means, and how much attention it needs (0: most)."""
 
     label: str
     meaning: str
@@ -144,7 +144,7 @@ def within(value: float | None, limit: float | None) -> bool:
 
 
 def unit(stream: StreamMessage) -> str:
-    """What is counted in a stream: ``"window"``, each from the start, or ``"period"``."""
+    """Return what is counted in a stream: ``"window"`` or ``"period"``."""
     return "window" if stream.kind == "window" else "period"
 
 
@@ -197,7 +197,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 
 def promise(live: LiveStream) -> str:
-    """What a stream promises, in one sentence."""
+    """Return what a stream promises, in one sentence."""
     policy = live.policy
     what = policy.prop.promise(*map(str, policy.groups)) + _support(policy.prop)
     if policy.goes_on:

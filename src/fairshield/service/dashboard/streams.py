@@ -39,7 +39,7 @@ _POINTS, _WINDOWS, _SCANNED = 25, 20, 20_000
 
 @dataclass(frozen=True)
 class About:
-    """A stream as its pages show it, all at one time."""
+    """About holds all that the pages show of a stream."""
 
     stream: StreamMessage
     report: GuaranteeReport
@@ -103,7 +103,7 @@ async def overview(call: Call) -> Reply:
 
 
 class Card(NamedTuple):
-    """A stream among the others."""
+    """Card holds a stream and its promise, for the list of streams."""
 
     stream: StreamMessage
     promise: str
@@ -124,7 +124,7 @@ def _unfinished(connection: Connection) -> list[PolicyRow]:
 
 
 class StreamQuery(msgspec.Struct, frozen=True):
-    """What is shown on the page of a stream: which decisions, and the cost to reckon with."""
+    """StreamQuery says which decisions the page of a stream shows, and the cost it assumes."""
 
     show: Literal["overruled", "all"] = "overruled"
     group: str = ""
@@ -157,7 +157,7 @@ async def stream_page(call: Call) -> Reply:
 
 
 def _tables(connection: Connection, call: Call, about: About, query: StreamQuery) -> dict[str, Any]:
-    """What the page of a stream reads from the log."""
+    """Return what the page of a stream reads from the log."""
     stream = about.stream
     number = _number(connection, stream.name)
     decisions = _decisions(connection, number, stream, query)
@@ -203,7 +203,7 @@ def _wanted(decision: DecisionMessage, stream: StreamMessage, query: StreamQuery
 def _overrides(
     connection: Connection, number: int, decisions: list[DecisionMessage]
 ) -> dict[int, Overridden]:
-    """What people decided since the first of these decisions."""
+    """Return what people decided since the first of these decisions."""
     if not decisions:
         return {}
     rows = connection.entries(number, after=decisions[-1].seq, limit=_SCANNED)

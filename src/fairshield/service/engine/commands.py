@@ -30,7 +30,7 @@ from fairshield.wire.messages import (
 
 
 class Command(Protocol):
-    """A request to one stream that adds to its log."""
+    """Command is a request to one stream that adds to its log."""
 
     @property
     def decisions(self) -> int:
@@ -48,7 +48,7 @@ class Command(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Decide one person."""
+    """Decide is the command to decide one person."""
 
     request: DecisionRequest
     decisions: ClassVar[int] = 1
@@ -65,7 +65,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class DecideBatch:
-    """Decide many people in order."""
+    """DecideBatch is the command to decide many people in order."""
 
     items: tuple[BatchItem, ...]
 
@@ -94,7 +94,7 @@ class DecideBatch:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Record an outcome."""
+    """Observe is the command to record an outcome."""
 
     request: OutcomeRequest
     decisions: ClassVar[int] = 0
@@ -119,7 +119,7 @@ class Observe:
 
 @dataclass(frozen=True, slots=True)
 class Overrule:
-    """Record a person's decision."""
+    """Overrule is the command to record a person's decision."""
 
     n: int
     request: OverrideRequest
@@ -145,7 +145,7 @@ class Overrule:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End the stream; does nothing if it has ended."""
+    """Close is the command to end the stream; it does nothing if the stream has ended."""
 
     decisions: ClassVar[int] = 0
 

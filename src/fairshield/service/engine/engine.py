@@ -147,7 +147,7 @@ class Engine:
         return answer
 
     async def query(self, stream: str, look: Callable[[LiveStream], T]) -> T:
-        """What ``look`` sees of a stream whose entries are all on disk."""
+        """Return what ``look`` sees of a stream whose entries are all on disk."""
         seen: T = await self._asked(lambda future: StreamLook(future, stream, look))
         return seen
 

@@ -24,7 +24,7 @@ class Job:
 
 @dataclass(slots=True)
 class Ask(Job):
-    """A command for a stream."""
+    """Ask gives a command to a stream."""
 
     stream: str
     command: Command
@@ -34,7 +34,7 @@ class Ask(Job):
 
 @dataclass(slots=True)
 class StreamLook(Job):
-    """A look at a stream as it is on disk."""
+    """StreamLook reads a stream as it is on disk."""
 
     stream: str
     look: Callable[[LiveStream], Any]
@@ -42,7 +42,7 @@ class StreamLook(Job):
 
 @dataclass(slots=True)
 class Survey(Job):
-    """A look at many streams at once; ``last`` is what was seen of one that is busy, if known."""
+    """Survey asks many streams for a view; ``last`` returns the earlier view of a busy one."""
 
     streams: Sequence[str]
     look: Callable[[LiveStream], Any]
@@ -51,14 +51,14 @@ class Survey(Job):
 
 @dataclass(slots=True)
 class Write(Job):
-    """A transaction of its own."""
+    """Write is a transaction of its own."""
 
     write: Callable[[Connection], Any]
 
 
 @dataclass(slots=True)
 class Loaded(Job):
-    """A stream that was read from disk in another thread."""
+    """Loaded holds a stream that another thread has read from disk."""
 
     slot: Slot
     live: LiveStream | None
@@ -67,7 +67,7 @@ class Loaded(Job):
 
 @dataclass(slots=True)
 class Applied(Job):
-    """A command that was applied, or a look that was taken, in another thread."""
+    """Applied holds the result of a command or look that another thread has carried out."""
 
     slot: Slot
     job: Ask | StreamLook
@@ -95,7 +95,7 @@ class Slot:
 
 @dataclass(slots=True)
 class Figures:
-    """What the engine has done so far."""
+    """Figures counts what the engine has done so far."""
 
     commits: int = 0
     entries: int = 0

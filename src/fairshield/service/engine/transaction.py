@@ -35,7 +35,7 @@ logger = logging.getLogger("fairshield.service")
 
 
 class Transaction:
-    """One transaction, and everything that is answered after it."""
+    """Transaction carries out waiting jobs in one commit, and then answers them."""
 
     def __init__(self, engine: BatchHost, jobs: list[Job]) -> None:
         self.engine, self.jobs = engine, jobs
@@ -302,7 +302,8 @@ class Transaction:
 
     def _apply(self, slot: Slot, ask: Ask) -> None:
         live = slot.live
-        if live is None or slot.busy is not None:  # a request before this one has made it so
+        if live is None or slot.busy is not None:
+            # An earlier request of this batch unloaded or occupied the stream.
             slot.waiting.append(ask)
             return
         try:
@@ -340,7 +341,7 @@ class Transaction:
             self.touched.add(slot.name)
         self._after.append(lambda: self._reply(live, ask, logged))
         if not live.plan_made:
-            # Before anybody asks: the plan of the next period.
+            # Make the next period's plan before a request needs it.
             self._after.append(
                 lambda: self._look(slot, StreamLook(None, slot.name, LiveStream.plan))
             )

@@ -155,7 +155,7 @@ def _next_stream(connection: Connection, table: str, after: int) -> int | None:
 
 
 class _StreamAuditor:
-    """One stream, read page by page."""
+    """_StreamAuditor audits one stream, read page by page."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from fairshield.spec.outcomes import OutcomeTally
 
 @dataclass(slots=True)
 class _Person:
-    """A decision as it stands; ``seq`` is the last entry about it.
+    """_Person is a decision as it stands; ``seq`` is the last entry about it.
 
     ``revised`` says that a person changed it, or one before it, after later decisions were made.
     """

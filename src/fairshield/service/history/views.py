@@ -39,7 +39,7 @@ MOST_POINTS = 20_000
 
 
 class Running:
-    """Counters of a stream with and without its shield, entry by entry."""
+    """Running counts a stream with and without its shield, entry by entry."""
 
     def __init__(self, policy: PeriodicPolicy, snapshot: Snapshot) -> None:
         self.policy = policy

@@ -25,7 +25,7 @@ BEGINNING = bytes(32)
 class Entry(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", forbid_unknown_fields=True
 ):
-    """What all entries say: where in which log, when, by whose request.
+    """Entry holds what all entries say: where in which log, when, by whose request.
 
     ``key`` is the idempotency key of the request, on the first entry that it led to; ``size`` the
     number of entries it led to; ``actor`` the id of the access key that was used.
@@ -37,7 +37,7 @@ class Entry(
 
 
 class Created(Entry, frozen=True, omit_defaults=True, tag="created"):
-    """Entry 0: the settings of the stream."""
+    """Created is entry 0: the settings of the stream."""
 
     policy: str
     windows: int | None = None
@@ -46,7 +46,7 @@ class Created(Entry, frozen=True, omit_defaults=True, tag="created"):
 
 
 class Decided(Entry, frozen=True, omit_defaults=True, tag="decision"):
-    """A decision: the request, the answer, and where in the window it was made."""
+    """Decided is a decision: the request, the answer, and where in the window it was made."""
 
     n: int
     group: Group
@@ -63,7 +63,7 @@ class Decided(Entry, frozen=True, omit_defaults=True, tag="decision"):
 
 
 class Observed(Entry, frozen=True, omit_defaults=True, tag="outcome"):
-    """The outcome of decision ``n``."""
+    """Observed is the outcome of decision ``n``."""
 
     n: int
     outcome: bool
@@ -72,7 +72,10 @@ class Observed(Entry, frozen=True, omit_defaults=True, tag="outcome"):
 
 
 class Overridden(Entry, frozen=True, omit_defaults=True, tag="override"):
-    """A person's decision in place of decision ``n``; what is guaranteed since."""
+    """Overridden is a person's decision in place of decision ``n``.
+
+    ``guaranteed`` says whether the property is guaranteed since then.
+    """
 
     n: int
     accepted: bool
@@ -83,7 +86,7 @@ class Overridden(Entry, frozen=True, omit_defaults=True, tag="override"):
 
 
 class Closed(Entry, frozen=True, omit_defaults=True, tag="closed"):
-    """The last entry of a stream that was closed."""
+    """Closed is the last entry of a stream that was closed."""
 
     actor: str | None = None
 
@@ -95,7 +98,10 @@ _decode = msgspec.json.Decoder(AnyEntry).decode
 
 
 class EntryRow(NamedTuple):
-    """An entry as it is stored: its columns are copies of what the line says, for look-ups."""
+    """EntryRow is an entry as it is stored.
+
+    Its columns are copies of what the line says, for look-ups.
+    """
 
     stream: int
     seq: int
@@ -107,7 +113,7 @@ class EntryRow(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """An entry, and its row in the log."""
+    """Logged holds an entry, and its row in the log."""
 
     entry: AnyEntry
     row: EntryRow

@@ -47,11 +47,11 @@ from fairshield.wire.problems import Refusal
 
 
 class BrokenLogError(Exception):
-    """A log that does not continue as the policy decides, or whose hashes do not match."""
+    """BrokenLogError says that a log does not follow its policy, or that hashes do not match."""
 
 
 class Author(NamedTuple):
-    """Who asks, when, and under which idempotency key."""
+    """Author says who asks, when, and under which idempotency key."""
 
     at: str
     key: str | None = None

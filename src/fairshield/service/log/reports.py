@@ -189,7 +189,7 @@ def _window_words(live: LiveStream) -> str:
 
 
 def _closed_words(live: LiveStream) -> str:
-    """What a closed stream still guarantees, in words: nothing of an unfinished window."""
+    """Say what a closed stream still guarantees: nothing of an unfinished window."""
     prop, verdict = live.policy.prop, live.policy.prop.verdict(live.counts)
     if not live.remaining or not live.position:
         return "The stream is closed."

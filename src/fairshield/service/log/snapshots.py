@@ -82,7 +82,7 @@ def _forget_verdicts(tally: StreamTally) -> None:
 
 
 class WindowRow(NamedTuple):
-    """The end of a window or period; a digest of the log, made again with it.
+    """WindowRow is the end of a window or period, derived from the log and made again with it.
 
     ``fair`` says that the ``verdict`` is that; ``bias`` is 0 without support, ``measured_bias`` is
     not.  ``verdict`` is ``None`` in rows of an earlier version, until their stream is replayed.
@@ -138,7 +138,7 @@ def _tally(row: WindowRow) -> StreamTally | None:
 
 
 class MonitorRow(NamedTuple):
-    """Where the monitor of a stream stands after entry ``seq``; a digest of the log, too."""
+    """MonitorRow is the state of a stream's monitor after entry ``seq``, derived from the log."""
 
     stream: int
     seq: int

@@ -14,7 +14,7 @@ from fairshield.wire.messages import Status
 
 
 class Made(msgspec.Struct):
-    """A decision of the window in progress: the policy's, and how it stands."""
+    """Made is a decision of the window in progress: the policy's, and how it stands."""
 
     group: Group
     proposed: bool
@@ -25,7 +25,7 @@ class Made(msgspec.Struct):
 
 
 class Standing:
-    """The run of a stream, its ledger, and what they say; a :class:`LiveStream` has the log.
+    """Standing holds the run of a stream and its ledger; a :class:`LiveStream` adds the log.
 
     A window that is over is shown until the next one begins.  Periods have no such end: their
     counters go on.

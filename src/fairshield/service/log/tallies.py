@@ -11,7 +11,9 @@ from fairshield.spec import Verdict
 
 
 class Whole(msgspec.Struct):
-    """Windows that are over: relevant people by group, with and without the shield.
+    """Whole counts relevant people by group in windows that are over.
+
+    They are counted with the shield and without it.
 
     ``exempt`` counts the windows, or periods, in which the property bound nothing.  In periods
     counters go on, and the people are those of the shield.
@@ -24,7 +26,9 @@ class Whole(msgspec.Struct):
 
 
 class StreamTally(msgspec.Struct):
-    """The ledger of a stream between two windows: since the beginning, or of the last window.
+    """StreamTally is the ledger of a stream between two windows.
+
+    It counts since the beginning; fields that begin with ``window_`` are of the last window.
 
     ``proposed`` counts, by group, the relevant people whom the classifier would have accepted;
     ``overruled`` what the shield decided otherwise than proposed, ``overridden`` what a person

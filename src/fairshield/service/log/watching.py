@@ -30,6 +30,8 @@ _EVERY = 1024
 
 
 class _Stored(msgspec.Struct, frozen=True):
+    """_Stored holds a watcher's state as the database keeps it."""
+
     monitor: dict[str, Any]
     alarms: list[AlarmMessage]
 
@@ -41,7 +43,7 @@ _Seen = tuple[Decided, Decided | Observed]
 
 
 class Watcher:
-    """Watches the proposals of a stream's classifier, entry by entry.
+    """Watcher watches the proposals of a stream's classifier, entry by entry.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ MOST_STATES, MOST_DECISIONS = 10**11, 10**8
 
 
 class _Stopped(Exception):
-    """The service is stopping; the next start does the job."""
+    """_Stopped says that the service is stopping; the next start does the job."""
 
 
 class PolicyJobs:

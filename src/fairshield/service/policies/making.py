@@ -71,7 +71,7 @@ def _tell(out: TextIO, status: JobStatus) -> None:
 
 
 def verified(policy: Policy | PeriodicPolicy, progress: Progress | None = None) -> str:
-    """What a verification found, in words.
+    """Return the words of a verification.
 
     Raises
     ------

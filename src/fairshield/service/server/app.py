@@ -125,7 +125,7 @@ async def _opened(database: Database, limits: Limits, local: bool, demo: bool) -
 
 @contextlib.asynccontextmanager
 async def _running(service: RunningService, started: Started | None) -> AsyncIterator[None]:
-    """What goes on beside the answers, begun and ended."""
+    """Start the key watcher and the audit thread, and stop both at the end."""
     watching = asyncio.create_task(watch_keys(service))
     auditing = threading.Thread(target=audit, args=(service,), name="fairshield-audit")
     auditing.start()
@@ -144,7 +144,7 @@ async def _running(service: RunningService, started: Started | None) -> AsyncIte
 
 
 def _noting(service: RunningService, tracing: Tracing | None) -> Callable[[int, int, float], None]:
-    """What is done after every commit."""
+    """Return the callback that records each commit."""
 
     def noting(entries: int, requests: int, seconds: float) -> None:
         service.commits.add(entries, seconds)

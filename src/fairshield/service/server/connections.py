@@ -38,7 +38,7 @@ class Patience:
 
 
 class ClientConnection(HttpToolsProtocol):
-    """A client's connection; ``most`` of them are open at once, others are told so."""
+    """ClientConnection is a client's connection, refused if more than ``most`` are open."""
 
     most = 2_000
     _fed = _body = 0

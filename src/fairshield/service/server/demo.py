@@ -56,7 +56,7 @@ _AGAIN = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStream:
-    """A stream: who arrives, how the classifier scores them, and what must hold.
+    """DemoStream says who arrives, how the classifier scores them, and what must hold.
 
     ``merit`` is the mean chance that a person is suitable, by group; ``penalty`` what the
     classifier takes from the scores of the first group.  ``before`` decisions are made at once, the
@@ -187,7 +187,7 @@ def _made(scenario: DemoStream) -> bytes:
 
 
 class _Feeder:
-    """Sends the people of one scenario."""
+    """_Feeder sends the people of one scenario to the service."""
 
     def __init__(self, service: RunningService, scenario: DemoStream) -> None:
         self._service, self._scenario = service, scenario

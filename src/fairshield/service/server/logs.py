@@ -21,7 +21,7 @@ _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tup
 
 
 class PlainFormatter(logging.Formatter):
-    """``time level message``."""
+    """PlainFormatter writes ``time level message``."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
@@ -32,7 +32,7 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(PlainFormatter):
-    """One JSON object a line."""
+    """JsonFormatter writes one JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON."""

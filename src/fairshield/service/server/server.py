@@ -31,7 +31,7 @@ _OTHER_FILES = 100
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, which tells the service that it is stopping before it waits for requests to end."""
+    """Server is uvicorn's; it tells the service to stop before it waits for requests to end."""
 
     def __init__(
         self,

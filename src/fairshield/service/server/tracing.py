@@ -29,7 +29,7 @@ except ImportError as error:
 
 
 class Tracing:
-    """Makes spans.
+    """Tracing sends a span for each request and commit.
 
     Parameters
     ----------

@@ -19,15 +19,21 @@ from fairshield.service.log.snapshots import MonitorRow, WindowRow
 
 
 class StoreError(FairshieldError):
-    """The database does not work as it must; nothing that was being written counts as written."""
+    """StoreError says that the database does not work as it must.
+
+    Nothing that was being written counts as written.
+    """
 
 
 class UnstorableError(FairshieldError):
-    """Data that the database does not take; it works all the same."""
+    """UnstorableError says that the database refuses this data; the database itself works."""
 
 
 class Migration(NamedTuple):
-    """A numbered change of the schema; its checksum tells whether it is the one applied."""
+    """Migration is a numbered change of the schema.
+
+    Its checksum tells whether it is the one that was applied.
+    """
 
     version: int
     name: str
@@ -40,7 +46,7 @@ class Migration(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """A policy, or the making of one."""
+    """PolicyRow is a policy, or the making of one."""
 
     id: str
     status: str
@@ -55,7 +61,7 @@ class PolicyRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An access key; of its secret only the hash."""
+    """KeyRow is an access key; of its secret it has only the hash."""
 
     id: str
     name: str
@@ -79,7 +85,7 @@ def _marks(columns: str) -> str:
 
 
 class Database(ABC):
-    """A place for logs: makes connections, and knows whether others write as well."""
+    """Database is a place for logs: it makes connections, and knows if others write as well."""
 
     dialect: str
     address: str
@@ -104,7 +110,7 @@ class Database(ABC):
 
 
 class Connection(ABC):
-    """One connection.  Statements use ``?`` for their arguments."""
+    """Connection is one connection; its statements use ``?`` for their arguments."""
 
     # What a dialect defines -----------------------------------------------------------------
 

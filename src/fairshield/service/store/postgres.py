@@ -74,7 +74,7 @@ _FIND = (
 
 
 class PostgresDatabase(Database):
-    """A database on a PostgreSQL server.
+    """PostgresDatabase is a database on a PostgreSQL server.
 
     Parameters
     ----------
@@ -100,7 +100,10 @@ class PostgresDatabase(Database):
 
 
 class PostgresConnection(Connection):
-    """A connection to the server: a private event loop, which runs for one statement at a time."""
+    """PostgresConnection is a connection to the server.
+
+    It has an event loop of its own, which runs for one statement at a time.
+    """
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
         self._where = without_password(address)

@@ -37,7 +37,7 @@ _PATIENCE = 5_000
 
 
 class SqliteDatabase(Database):
-    """A database in a file.
+    """SqliteDatabase is a database in a file.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class SqliteDatabase(Database):
 
 
 class SqliteConnection(Connection):
-    """A connection to the file."""
+    """SqliteConnection is a connection to the file."""
 
     def __init__(self, path: str, vfs: str | None, *, read_only: bool = False) -> None:
         if not read_only and vfs is None:
@@ -121,8 +121,8 @@ class SqliteConnection(Connection):
             self._db.execute(sql, arguments)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        # Every step gives the interpreter to other threads and waits to get it back, so as few
-        # steps as can be; in sizes of powers of two, so that few statements are prepared.
+        # Every step gives the interpreter to other threads and waits to get it back, so few
+        # statements are run.  Their sizes are powers of two, so that few are prepared.
         with _failing():
             for part in _parts(rows):
                 one = _VALUES.search(sql)

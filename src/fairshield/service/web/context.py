@@ -21,7 +21,7 @@ from fairshield.wire.problems import Refusal
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request, and one caller, may take.
+    """Limits says how much one request, and one caller, may take.
 
     ``rate`` is requests per second of one caller (0: no limit), ``body`` and ``upload`` bytes of a
     request and of a policy file, ``seconds`` and ``upload_seconds`` how long they may take to
@@ -38,7 +38,7 @@ class Limits:
 
 @dataclass(kw_only=True)
 class RunningService:
-    """A running service."""
+    """RunningService holds the parts of a running service."""
 
     engine: Engine
     policies: LoadedPolicies
@@ -59,7 +59,7 @@ class RunningService:
 
 @dataclass(slots=True)
 class Call:
-    """One request, read and checked."""
+    """Call is one request, read and checked."""
 
     service: RunningService
     scope: Scope

@@ -21,7 +21,7 @@ def problem_at(scope: Scope, error: FairshieldError) -> Reply:
 
 
 class Dispatch:
-    """The methods of one path; ``refused`` makes the answer when one of them raises."""
+    """Dispatch passes a request to the app of its method; ``refused`` makes answers to errors."""
 
     def __init__(
         self,

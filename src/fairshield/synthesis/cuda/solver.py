@@ -87,7 +87,7 @@ def _solve(problem: Problem, record: int | None, progress: Progress | None) -> S
 
 
 class _Build(NamedTuple):
-    """The constants that the kernels are compiled with."""
+    """_Build holds the constants that the kernels are compiled with."""
 
     block: int
     """Threads of a block; each warp works alone."""
@@ -128,7 +128,7 @@ def _kernels(
 
 
 class _Fair(NamedTuple):
-    """Fair states of each row of a layer: a hull, and a flag per state if the hull has gaps."""
+    """_Fair holds the fair states of a layer by row: a hull, and flags if the hull has gaps."""
 
     hulls: Any
     each: Any
@@ -136,7 +136,7 @@ class _Fair(NamedTuple):
 
 
 class _Dense:
-    """Device memory for irregular rows, in the order in which the kernels write them."""
+    """_Dense holds device memory for irregular rows, in the order the kernels write them."""
 
     def __init__(
         self, cupy: Any, layout: Layout, code_type: np.dtype[Any], total_rows: int
@@ -205,7 +205,7 @@ class _Dense:
 
 
 class _Rows:
-    """The device tables of one backward induction: two layers, used alternately."""
+    """_Rows holds the device tables of one backward induction: two layers, used alternately."""
 
     def __init__(self, problem: Problem, recorded: int) -> None:
         cupy = self.cupy = import_module("cupy")
@@ -327,7 +327,7 @@ class _Rows:
 
 
 class _Tiles:
-    """Computes values of a plain problem, several layers at once; see the end of ``kernels.cu``."""
+    """_Tiles computes values of a plain problem, several layers at once (end of ``kernels.cu``)."""
 
     def __init__(self, problem: Problem) -> None:
         cupy = self.cupy = import_module("cupy")
@@ -410,7 +410,7 @@ def _end_of_values(layout: Layout, t: int, least: int) -> int:
 
 @dataclass(frozen=True)
 class _FairOf:
-    """What the fair states of a layer depend on, as a cache key; ``problem`` is no part of it."""
+    """_FairOf is the cache key of a layer's fair states; ``problem`` is no part of it."""
 
     props: tuple[Property, ...]
     start: tuple[GroupCount[int], ...]
@@ -442,7 +442,7 @@ def _fair(cupy: Any, problem: Problem, t: int) -> _Fair:
 
 
 class _Downloads:
-    """Copies arrays from the device to the host, in threads that have pinned memory each."""
+    """_Downloads copies arrays from device to host, in threads that have pinned memory each."""
 
     def __init__(self, cupy: Any) -> None:
         self.cupy, self.device = cupy, cupy.cuda.Device()
@@ -501,7 +501,10 @@ def _rows_and_starts(t: int, labelled: bool) -> tuple[Rows, Ints]:
 
 
 class _TileTables(NamedTuple):
-    """The positions of the tiles; ``before`` counts those whose first states have smaller sums."""
+    """_TileTables holds the positions of the tiles.
+
+    ``before`` counts those whose first states have smaller sums.
+    """
 
     corners: NDArray[np.int32]
     before: NDArray[np.int32]

@@ -27,7 +27,10 @@ _inline = inlined(**NO_ALLOCATION)
 
 
 class RiskLayer(NamedTuple):
-    """Risk and cost of all states of a layer; ``starts`` has where each row begins, and the end."""
+    """RiskLayer holds risk and cost of all states of a layer.
+
+    ``starts`` has where each row begins, and the end.
+    """
 
     rows: Rows
     starts: Ints
@@ -36,7 +39,7 @@ class RiskLayer(NamedTuple):
 
 
 class RiskStep(NamedTuple):
-    """What arrives at one step; arrays are ``(2, 2, K)``, cheapest first."""
+    """RiskStep holds what arrives at one step, as arrays ``(2, 2, K)``, cheapest first."""
 
     weights: Floats
     costs: Floats
@@ -94,7 +97,7 @@ def _strike(problem: Problem, t: int, layer: RiskLayer, codes: NDArray[Any]) -> 
 
 
 class _Table:
-    """Collects the codes of each layer, beginning with the last layer."""
+    """_Table collects the codes of each layer, beginning with the last layer."""
 
     def __init__(self, problem: Problem) -> None:
         layout = self.layout = problem.layout

@@ -51,7 +51,7 @@ _inline = inlined(**FAST)
 
 
 class Layer(NamedTuple):
-    """Cost to go of one layer by block, and the hull of each row."""
+    """Layer holds the cost to go of one layer by block, and the hull of each row."""
 
     values: Floats
     lo: Ints
@@ -59,7 +59,7 @@ class Layer(NamedTuple):
 
 
 class Fair(NamedTuple):
-    """Fair states of each row: ``[lo, hi)``, and a flag per state if that has gaps."""
+    """Fair holds the fair states of each row: ``[lo, hi)``, and flags if that has gaps."""
 
     lo: Ints
     hi: Ints
@@ -69,7 +69,7 @@ class Fair(NamedTuple):
 
 
 class Places(NamedTuple):
-    """First state and row of each block, and room for a pair whose rows run the other way."""
+    """Places holds first state and row of each block, and room for a pair that is turned."""
 
     at: Ints
     row_at: Ints
@@ -79,7 +79,7 @@ class Places(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The states of one ``(n_a, n_b)``, and those that the next person leads to.
+    """Pair says where the states of one ``(n_a, n_b)`` and of its successors lie.
 
     ``ahead`` is the pair with one more of the long group, ``across`` the one with one more of the
     short group.  Each has its first state, the distance of its rows, and its first row.

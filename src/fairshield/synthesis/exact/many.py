@@ -43,7 +43,7 @@ _FIXED = 4_000_000
 
 
 class ManySolution(NamedTuple):
-    """Cost to go at the start, and the decisions if they were asked for."""
+    """ManySolution holds the cost to go at the start, and the decisions if asked for."""
 
     value: float
     codes: NDArray[Any] | None
@@ -162,7 +162,7 @@ def _solved_by_recursion(problem: Problem, layout: ManyLayout) -> ManySolution:
 
 
 class _ManyInduction:
-    """Costs to go of one layer, and the decisions of all layers after it."""
+    """_ManyInduction holds costs to go of one layer, and the decisions of all layers after it."""
 
     def __init__(self, problem: Problem, layout: ManyLayout, record: bool, threads: int) -> None:
         self.problem, self.layout, self.threads = problem, layout, threads

@@ -29,7 +29,10 @@ _inline = inlined(**FAST)
 
 
 class Step(NamedTuple):
-    """What arrives at one step: ``weights`` and ``costs`` ``(G, 2, K)``, cheapest first."""
+    """Step holds what arrives at one step: ``weights`` and ``costs`` ``(G, 2, K)``.
+
+    They are sorted, the cheapest first.
+    """
 
     weights: Floats
     costs: Floats
@@ -38,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch arrays of one worker: partial sums, and by kind the offset of the successor."""
+    """Room holds scratch arrays of one worker: partial sums, and successors by kind."""
 
     sums: Ints
     ahead: Ints

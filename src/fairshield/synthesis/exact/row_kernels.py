@@ -58,7 +58,9 @@ CODES, ROWS = 0, 1
 
 
 class Prices(NamedTuple):
-    """Weights and costs by step, ``turned``, group (short, long), proposal and level.
+    """Prices holds weights and costs by step, ``turned``, group, proposal and level.
+
+    Groups are short, long.
 
     Gains up to ``tie`` do not count.
     """
@@ -71,7 +73,7 @@ class Prices(NamedTuple):
 
 
 class Method(NamedTuple):
-    """Which of the functions below computes the costs of a row; the others are ``None``.
+    """Method says which of the functions below computes a row's costs; others are ``None``.
 
     The compiler leaves out the branches of arguments that are ``None``.
     """
@@ -87,7 +89,7 @@ class Method(NamedTuple):
 
 
 class RecordedRows(NamedTuple):
-    """Where the policy is written; see :class:`fairshield.policy.rows.RowTable`."""
+    """RecordedRows is where the policy is written; see :class:`fairshield.policy.rows.RowTable`."""
 
     cuts: Any
     dense_index: Ints
@@ -97,7 +99,7 @@ class RecordedRows(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch arrays for the decisions of one row.
+    """Scratch holds arrays for the decisions of one row.
 
     ``gaps`` and ``codes`` are by short and long group; ``notes`` has a bit per state for each of
     the questions ``UP_S`` … ``DEAD``: is everybody of the short (long) group accepted, is everybody
@@ -110,7 +112,10 @@ class Scratch(NamedTuple):
 
 
 class Successors(NamedTuple):
-    """Offsets of a row's successors; accepting in the long group leads one further."""
+    """Successors holds offsets of a row's successors.
+
+    Accepting in the long group leads one further.
+    """
 
     reject_s: Any
     accept_s: Any

@@ -72,7 +72,7 @@ def solve(
 
 
 class _Induction:
-    """The tables of one backward induction: a single layer, updated in place."""
+    """_Induction holds the tables of one backward induction: one layer, updated in place."""
 
     def __init__(
         self, problem: Problem, record: int | None, workers: int, progress: Progress | None
@@ -282,7 +282,7 @@ class _Induction:
 
 
 class _DenseRows(NamedTuple):
-    """Irregular rows of one pass: their numbers, where each begins, their codes."""
+    """_DenseRows holds irregular rows of one pass: numbers, where each begins, codes."""
 
     rows: Ints
     starts: Ints
@@ -290,7 +290,10 @@ class _DenseRows(NamedTuple):
 
 
 class _DenseBuffer:
-    """Where one worker writes irregular rows during a pass; untouched pages cost nothing."""
+    """_DenseBuffer is where one worker writes irregular rows during a pass.
+
+    Untouched pages cost nothing.
+    """
 
     def __init__(self, rows: int, states: int, code_type: type) -> None:
         # One array, not two: each array takes at least one page, and pages may be large.

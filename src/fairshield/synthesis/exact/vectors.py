@@ -28,12 +28,16 @@ _FLAGS = ("nnan", "nsz", "reassoc", "contract", "arcp")
 
 
 class _VectorType(types.Type):
+    """_VectorType is numba's type of a vector of :data:`LANES` doubles."""
+
     def __init__(self) -> None:
         super().__init__(name=f"float64x{LANES}")
 
 
 @register_model(_VectorType)
 class _VectorModel(models.PrimitiveModel):
+    """_VectorModel says how LLVM holds a :class:`_VectorType`."""
+
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, _DOUBLES)
 

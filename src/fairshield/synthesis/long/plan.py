@@ -133,7 +133,7 @@ def _formula_holds(decisions: PriceDecisions) -> bool:
 
 
 class _Windows:
-    """Simulates windows, without endgames."""
+    """_Windows simulates windows, without endgames."""
 
     def __init__(self, decisions: PriceDecisions) -> None:
         spec = decisions.spec
@@ -167,7 +167,7 @@ class _Windows:
 
 
 class _Run(NamedTuple):
-    """A simulated window so far: decisions, counters, cost, and whether a check failed."""
+    """_Run is a simulated window so far: decisions, counters, cost, and if a check failed."""
 
     t: int
     at: At

@@ -62,7 +62,7 @@ RENAMED = (
 )  # fmt: skip
 """Names that messages had in common with classes of the library; now they end with ``Message``."""
 
-if not TYPE_CHECKING:  # a type checker would take any name then
+if not TYPE_CHECKING:  # Hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in RENAMED:

@@ -18,7 +18,7 @@ from fairshield.wire.messages.fields import (
 
 
 class DecisionRequest(RequestMessage, frozen=True):
-    """One person, in order of arrival."""
+    """DecisionRequest is one person, in order of arrival."""
 
     group: Named
     proposed: bool
@@ -26,13 +26,16 @@ class DecisionRequest(RequestMessage, frozen=True):
 
 
 class BatchItem(DecisionRequest, frozen=True):
-    """One person of many; ``outcome`` where the property counts by outcome and it is known."""
+    """BatchItem is one person of many.
+
+    ``outcome`` is given where the property counts by outcome and it is known.
+    """
 
     outcome: bool | None = None
 
 
 class BatchRequest(RequestMessage, frozen=True):
-    """Many people in order of arrival; all are decided, or none."""
+    """BatchRequest is many people in order of arrival; all are decided, or none."""
 
     decisions: Annotated[
         tuple[BatchItem, ...], msgspec.Meta(min_length=1, max_length=MOST_IN_BATCH)
@@ -40,24 +43,25 @@ class BatchRequest(RequestMessage, frozen=True):
 
 
 class OutcomeRequest(RequestMessage, frozen=True):
-    """The ground truth about the person of a decision."""
+    """OutcomeRequest is the ground truth about the person of a decision."""
 
     decision: Number
     outcome: bool
 
 
 class OverrideRequest(RequestMessage, frozen=True):
-    """A person's final decision, where it is not the shield's."""
+    """OverrideRequest is a person's final decision, where it is not the shield's."""
 
     accepted: bool
     note: Annotated[str, msgspec.Meta(max_length=500)] = ""
 
 
 class DecisionMessage(Message, frozen=True):
-    """The answer to a request: the fields of the library's ``Decision``, and where it is logged.
+    """DecisionMessage is the answer to a request, and says where it is logged.
 
-    ``n`` counts the decisions of the stream from 1, ``position`` those of its window or period
-    from 0; ``remaining`` are left in it.  ``receipt`` is the hash of the log up to this entry.
+    It has the fields of the library's ``Decision``.  ``n`` counts the decisions of the stream from
+    1, ``position`` those of its window or period from 0; ``remaining`` are left in it.
+    ``receipt`` is the hash of the log up to this entry.
     """
 
     n: int
@@ -79,20 +83,20 @@ class DecisionMessage(Message, frozen=True):
 
 
 class DecisionsMessage(Message, frozen=True):
-    """Answers to a batch, in order."""
+    """DecisionsMessage holds the answers to a batch, in order."""
 
     decisions: tuple[DecisionMessage, ...]
 
 
 class Receipt(Message, frozen=True):
-    """How far a log has got."""
+    """Receipt says how far a log has got."""
 
     seq: int
     receipt: str
 
 
 class OutcomeMessage(Message, frozen=True):
-    """An outcome that was recorded."""
+    """OutcomeMessage is an outcome that was recorded."""
 
     decision: int
     outcome: bool
@@ -102,7 +106,10 @@ class OutcomeMessage(Message, frozen=True):
 
 
 class Override(Message, frozen=True):
-    """A person's decision that was recorded; ``guaranteed`` says what it left of the guarantee."""
+    """Override is a person's decision that was recorded.
+
+    ``guaranteed`` says whether the property is still guaranteed.
+    """
 
     decision: int
     accepted: bool
@@ -114,7 +121,10 @@ class Override(Message, frozen=True):
 
 
 class ExplanationMessage(Message, frozen=True):
-    """Why a decision was made; infinite costs, after which nothing is guaranteed, are ``null``."""
+    """ExplanationMessage says why a decision was made.
+
+    Infinite costs, after which nothing is guaranteed, are ``null``.
+    """
 
     decision: DecisionMessage
     text: str
@@ -123,7 +133,7 @@ class ExplanationMessage(Message, frozen=True):
 
 
 class WhatIf(Message, frozen=True):
-    """What the shield would answer to one request now."""
+    """WhatIf is what the shield would answer to one request now."""
 
     group: Group
     proposed: bool

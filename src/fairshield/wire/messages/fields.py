@@ -23,7 +23,7 @@ MOST_IN_BATCH = 10_000
 
 
 def message_name(of_class: str) -> str:
-    """What a message is called in the API, where no class of the library shares its name.
+    """Return the name of a message in the API, where no class of the library shares it.
 
     >>> message_name("DecisionMessage"), message_name("Outlook")
     ('Decision', 'Outlook')
@@ -32,11 +32,11 @@ def message_name(of_class: str) -> str:
 
 
 class RequestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of what a client sends."""
+    """RequestMessage is the base of what a client sends."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """Base of what the service answers."""
+    """Message is the base of what the service answers."""
 
 
 Plain = float | None

@@ -10,7 +10,7 @@ from fairshield.wire.messages.streams import Series, StreamMessage
 
 
 class Service(Message, frozen=True):
-    """How the service itself is doing; latencies in seconds, of the last decisions."""
+    """Service says how the service is doing; latencies in seconds, of the last decisions."""
 
     status: str
     waiting: int
@@ -19,7 +19,7 @@ class Service(Message, frozen=True):
 
 
 class Update(Message, frozen=True):
-    """What has changed in a stream: points since the last update, and the latest decisions."""
+    """Update holds what has changed in a stream: new points, and the latest decisions."""
 
     stream: StreamMessage
     series: Series
@@ -28,21 +28,24 @@ class Update(Message, frozen=True):
 
 
 class LogEntry(Message, frozen=True):
-    """An entry of a log: its line as stored, and the hash of the log up to it."""
+    """LogEntry is an entry of a log: its line as stored, and the hash of the log up to it."""
 
     line: dict[str, Any]
     receipt: str
 
 
 class Log(Message, frozen=True):
-    """A page of a log; ``next`` is the ``after`` of the next one, ``null`` on the last."""
+    """Log is a page of a log.
+
+    ``next`` is the ``after`` of the next page, ``null`` on the last.
+    """
 
     entries: tuple[LogEntry, ...]
     next: int | None
 
 
 class PolicyMessage(Message, frozen=True):
-    """A policy that the service holds, or is making.
+    """PolicyMessage is a policy that the service holds, or is making.
 
     ``status``: ``synthesising``, ``verifying``, ``ready`` or ``refused``; only ready ones decide.
     """
@@ -59,13 +62,16 @@ class PolicyMessage(Message, frozen=True):
 
 
 class Policies(Message, frozen=True):
-    """All policies."""
+    """Policies holds all policies."""
 
     policies: tuple[PolicyMessage, ...]
 
 
 class ProblemMessage(Message, frozen=True, omit_defaults=True):
-    """An error (RFC 9457): ``type`` names the problem, ``detail`` the value and the remedy."""
+    """ProblemMessage is an error (RFC 9457): ``type`` names the problem.
+
+    ``detail`` names the value and the remedy.
+    """
 
     type: str
     title: str
@@ -75,7 +81,7 @@ class ProblemMessage(Message, frozen=True, omit_defaults=True):
 
 
 class Health(Message, frozen=True):
-    """Whether the service can answer; ``loading`` streams are being replayed."""
+    """Health says whether the service can answer; ``loading`` streams are being replayed."""
 
     status: str
     loading: int

@@ -21,7 +21,7 @@ from fairshield.wire.messages.fields import (
 
 
 class StreamRequest(RequestMessage, frozen=True):
-    """A new stream of decisions.
+    """StreamRequest asks for a new stream of decisions.
 
     ``policy`` is the digest of a policy that the service holds.  ``windows`` limits how many
     windows a policy for one window decides, one after the other.  In a stream with ``human`` a
@@ -35,7 +35,7 @@ class StreamRequest(RequestMessage, frozen=True):
 
 
 class GroupState(Message, frozen=True):
-    """Counters of one group: relevant people seen, and accepted; by the classifier alone, too.
+    """GroupState holds the counters of one group: relevant people seen, accepted and proposed.
 
     They are those of the window, or of the whole run, in periods; ``overruled`` counts decisions
     since the stream began.
@@ -51,7 +51,7 @@ class GroupState(Message, frozen=True):
 
 
 class Rates(Message, frozen=True):
-    """Relevant people of one group: seen, and accepted; by the classifier alone, too."""
+    """Rates holds relevant people of one group: seen, accepted and proposed."""
 
     group: Group
     seen: int
@@ -62,7 +62,7 @@ class Rates(Message, frozen=True):
 
 
 class InProgress(Message, frozen=True):
-    """The window or period in progress, and the counters that the property is asked of at its end.
+    """InProgress is the window or period in progress, with the counters of its end.
 
     ``window`` counts from 0, ``position`` the decisions made in it.  Counters begin anew with every
     window, and with what the policy starts from; in periods they go on, and so ``groups`` and
@@ -87,7 +87,7 @@ class InProgress(Message, frozen=True):
 
 
 class WholeStream(Message, frozen=True):
-    """All decisions of the stream since its first one.
+    """WholeStream counts all decisions of the stream since its first one.
 
     ``windows`` (or periods) are over; in so many of them the property bound and held (``fair``),
     did not hold when it was due (``unfair``), or bound nothing (``exempt``), which adds up.
@@ -109,7 +109,7 @@ class WholeStream(Message, frozen=True):
 
 
 class AlarmMessage(Message, frozen=True):
-    """What the monitor beside a stream has found, at decision ``n``.
+    """AlarmMessage is what the monitor beside a stream has found, at decision ``n``.
 
     ``bias``: the classifier's proposals are unfair beyond chance.  ``model``: people do not come as
     the input model of the policy says.  No decision depends on it.
@@ -123,7 +123,7 @@ class AlarmMessage(Message, frozen=True):
 
 
 class StateMessage(Message, frozen=True):
-    """Where a stream stands, as of entry ``seq`` of its log.
+    """StateMessage says where a stream stands, as of entry ``seq`` of its log.
 
     ``in_progress`` has what is of the window or period in progress, ``whole_stream`` what is of
     all decisions since the first; the other numbers are the same again.  Of these,
@@ -160,7 +160,7 @@ class StateMessage(Message, frozen=True):
 
 
 class StreamMessage(Message, frozen=True):
-    """A stream: what it promises, and where it stands.
+    """StreamMessage says what a stream promises, and where it stands.
 
     ``kind`` is ``"window"`` or the kind of periodic shield; ``length`` the decisions in a window
     or period; ``limit`` the largest bias that is fair.  ``labelled``: every decision must be
@@ -191,13 +191,16 @@ class StreamMessage(Message, frozen=True):
 
 
 class StreamsMessage(Message, frozen=True):
-    """All streams, by name."""
+    """StreamsMessage holds all streams, by name."""
 
     streams: tuple[StreamMessage, ...]
 
 
 class GuaranteeReport(Message, frozen=True):
-    """What is guaranteed right now, in words and as data (that of the library's report)."""
+    """GuaranteeReport says what is guaranteed right now, in words and as data.
+
+    The data are those of the library's report.
+    """
 
     stream: str
     status: Status
@@ -213,7 +216,7 @@ class GuaranteeReport(Message, frozen=True):
 
 
 class WindowEnd(Message, frozen=True):
-    """A window or period that is over: its counters at the end, and what it took.
+    """WindowEnd is a window or period that is over: its counters at the end, and its cost.
 
     It is ``"unfair"`` if the property did not hold at its end or at a checkpoint, ``"exempt"`` if
     it bound nothing there, and ``fair`` otherwise.  Without support ``bias`` is 0, and
@@ -236,14 +239,17 @@ class WindowEnd(Message, frozen=True):
 
 
 class Windows(Message, frozen=True):
-    """Windows or periods that are over, oldest first; ``next`` is the one to ask from next."""
+    """Windows holds windows or periods that are over, oldest first.
+
+    ``next`` is the one to ask from next.
+    """
 
     windows: tuple[WindowEnd, ...]
     next: int | None
 
 
 class Outlook(Message, frozen=True):
-    """What is to be expected of the window or period in progress, as of entry ``seq``.
+    """Outlook says what is expected of the window or period in progress, as of entry ``seq``.
 
     ``expected_cost`` is ``null`` where fairness cannot be guaranteed or an outcome is awaited.
     """
@@ -254,7 +260,7 @@ class Outlook(Message, frozen=True):
 
 
 class Series(Message, frozen=True):
-    """Bias and acceptance rates after decisions ``n``, up to entry ``seq``.
+    """Series holds bias and acceptance rates after decisions ``n``, up to entry ``seq``.
 
     All are of the counters of the window (of all decisions, in periods).  Without support ``bias``
     is 0, and ``measured_bias`` is what there was all the same; ``binds`` says where it counted.

@@ -74,7 +74,7 @@ def _draw_distribution(axes: Axes, rows: pd.DataFrame) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """Least squares: ``loss = slope * cost + start``."""
+    """Line is fitted by least squares: ``loss = slope * cost + start``."""
 
     n: int
     slope: float

@@ -62,7 +62,7 @@ LOOK = style.context(
 
 @dataclass(frozen=True)
 class Look:
-    """One thing compared: its name, and four ways to tell it from the others."""
+    """Look is one thing compared: its name, and four ways to tell it from the others."""
 
     name: str
     colour: str

@@ -31,7 +31,7 @@ from fairshield_experiments.results.tables.shared import (
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Runs of one property under one convention.
+    """Evidence holds the runs of one property under one convention.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ LossKey = tuple[str, str, float, str, str, str]
 
 
 class _Losses:
-    """Mean utility losses of the paper's settings, each computed once."""
+    """_Losses holds the mean utility losses of the paper's settings, each computed once."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         frame = frame.assign(bound=frame["bound"].astype(float).round(6))
