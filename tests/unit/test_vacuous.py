@@ -226,6 +226,7 @@ def test_what_was_looked_at_and_what_rests_on_a_theorem(
     found = fs.verify(policy)
     assert (found.verdict, found.exhaustive, found.rests_on) == verdict
     assert words in found.result
+    assert ("not exhaustive: no violation in " in found.result) == (not found.exhaustive)
     told = found.to_dict()
     assert (told["verdict"], told["exhaustive"], told["rests_on"]) == verdict
 

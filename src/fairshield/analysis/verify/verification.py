@@ -99,8 +99,8 @@ class Verification:
             return f"guarantee violated: {self.counterexample} ({self._looked})"
         if not self.holds:
             return (
-                "nothing is guaranteed, as the start has no certificate; no violation in "
-                f"{self._explored}"
+                "nothing is guaranteed, as the start has no certificate; not exhaustive: no "
+                f"violation in {self._explored}"
             )
         if self.verdict == "vacuous":
             never = "never" if self.periods is None else "not in these periods"
@@ -113,8 +113,8 @@ class Verification:
         nothing = f"nothing is shown about {rest}"
         if self.verdict == "kept":
             nothing = f"all that was asked about; {nothing}"
-        tried = "not exhaustive: " if self.windows is not None else ""
-        return f"{tried}no violation in {self._explored}; {theorem if self.rests_on else nothing}"
+        rests = theorem if self.rests_on else nothing
+        return f"not exhaustive: no violation in {self._explored}; {rests}"
 
     @property
     def _looked(self) -> str:
