@@ -122,10 +122,10 @@ class Watch:
             capital = math.inf
         if reading is not None:
             self._settle(self.decided, now, reading.settled)
-        news = self.contradicted_at is None and capital >= self._enough
-        if news:
+        contradicts = self.contradicted_at is None and capital >= self._enough
+        if contradicts:
             self._note(now)
-        return capital if news else None
+        return capital if contradicts else None
 
     def look(self) -> float:
         """The logarithm of the capital now, without settling anything."""
