@@ -103,12 +103,8 @@ def prepared(policy: AnyPolicy) -> str | HttpRequest:
             f"a policy is a Policy, the path of one, its digest, or a specification as a dict; got "
             f"{type(policy).__name__}"
         )
-    return HttpRequest(
-        method="POST",
-        path="/v1/policies",
-        body=content,
-        content_type="application/octet-stream",
-    )
+    kind = "application/octet-stream"
+    return HttpRequest(method="POST", path="/v1/policies", body=content, content_type=kind)
 
 
 def add_policy(
@@ -146,8 +142,7 @@ def create_stream(
     policy = yield from add_policy(how, progress, terms)
     assert policy.digest is not None
     request = StreamRequest(name=name, policy=policy.digest, windows=windows, human=human)
-    stream = yield from ask(_post("/v1/streams", request), StreamMessage, terms)
-    return stream
+    return (yield from ask(_post("/v1/streams", request), StreamMessage, terms))
 
 
 def streams(terms: ClientPatience) -> Flow[tuple[StreamMessage, ...]]:

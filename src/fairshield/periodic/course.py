@@ -1,4 +1,8 @@
-"""Course: counts the decisions of a run, holds the plan in force, and ends windows."""
+"""Course: counts the decisions of a run, holds the plan in force, and ends windows.
+
+The class is long because its methods read and change the same position, plan and counters.
+:class:`~fairshield.Run` adds what decides by them.
+"""
 
 from __future__ import annotations
 

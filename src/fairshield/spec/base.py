@@ -282,16 +282,10 @@ class Property(Described, Provable):
             rate_0 = self.undefined == "rate-0"
             why = why_exempt({first: a, second: b}, self.min_support, rate_0=rate_0)
         return Finding(
-            pair=(second, first) if turned else (first, second),
-            measure=measure,
-            value=None if math.isnan(value) else value,
-            asked=asks,
-            limit=limit,
-            bias=bias,
-            verdict=verdict,
-            why=why,
-            whose=whose,
-        )
+            pair=(second, first) if turned else (first, second), measure=measure,
+            value=None if math.isnan(value) else value, asked=asks, limit=limit,
+            bias=bias, verdict=verdict, why=why, whose=whose,
+        )  # fmt: skip
 
     def _pair_verdict(self, a: Count, b: Count) -> Verdict:
         if not self._decide(a, b):

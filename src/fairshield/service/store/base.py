@@ -30,10 +30,7 @@ class UnstorableError(FairshieldError):
 
 
 class Migration(NamedTuple):
-    """Migration is a numbered change of the schema.
-
-    Its checksum tells whether it is the one that was applied.
-    """
+    """Migration is a numbered change of the schema; its checksum tells if it was applied."""
 
     version: int
     name: str
