@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import json
 import re
 from pathlib import Path
@@ -13,12 +16,61 @@ import fairshield
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
+PACKAGES = ("client", "fairlearn", "mlflow", "monitor", "periodic", "reports.plots", "sklearn")
+"""Packages that pages name as places to import from, besides ``fairshield`` itself."""
+HELPERS = {"require_matplotlib", "save_small", "signed_gap", "sparkline", "tenths"}
+"""Functions of ``reports.plots`` that other modules of the library draw with."""
+
+
+def documented() -> set[str]:
+    """Everything in the reference, by the paths that it gives."""
+    text = "".join(page.read_text("utf-8") for page in DOCS.glob("api/*.md"))
+    return set(re.findall(r"^\.\. auto\w+:: ([\w.]+)(?:\(.*\))?$", text, re.M))
+
+
+def named(path: str) -> object:
+    """What stands at a path."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def exported(package: str) -> dict[str, object]:
+    """The classes and functions that a package imports in order to offer them."""
+    module = importlib.import_module(f"fairshield.{package}")
+    names = [
+        alias.asname
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    ]
+    offered = {name: getattr(module, name) for name in names if name is not None}
+    return {
+        name: it for name, it in offered.items() if inspect.isroutine(it) or isinstance(it, type)
+    }
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    text = "".join(page.read_text("utf-8") for page in DOCS.glob("api/*.md"))
-    documented = set(re.findall(r"^\.\. auto\w+:: fairshield\.(\w+)(?:\(.*\))?$", text, re.M))
-    assert set(fairshield.__all__) - {"__version__"} == documented
+    direct = {path.removeprefix("fairshield.") for path in documented() if path.count(".") == 1}
+    assert set(fairshield.__all__) - {"__version__"} == direct
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_a_documented_package_exports_is_in_the_reference(package: str) -> None:
+    found = exported(package)
+    assert found
+    known = {id(named(path)) for path in documented()}
+    assert {name for name, it in found.items() if id(it) not in known} - HELPERS == set()
+
+
+@pytest.mark.parametrize("path", sorted(documented()))
+def test_the_reference_gives_the_shortest_path(path: str) -> None:
+    *folders, name = path.split(".")
+    for end in range(1, len(folders)):
+        outer = importlib.import_module(".".join(folders[:end]))
+        offered = name in vars(outer) or name in getattr(outer, "__all__", ())
+        same = offered and getattr(outer, name) is named(path)
+        assert not same, f"{outer.__name__} exports it"
 
 
 def listed(page: Path) -> set[str]:
