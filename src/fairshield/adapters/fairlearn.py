@@ -36,7 +36,6 @@ check_installed("fairshield.fairlearn", "fairlearn", extra="fairlearn")
 
 from fairlearn import reductions
 from fairlearn.metrics import MetricFrame
-from sklearn.utils import _safe_indexing
 
 _MOMENTS: dict[type, type[DifferenceOfRates]] = {
     reductions.DemographicParity: DemographicParity,
@@ -161,13 +160,13 @@ def metric_frame(
     ``MetricFrame``, except for control features.
     """
     n = _complete(len(np.asarray(y_true)), horizon)
-    here = np.arange(n)
+    rows = getattr(sensitive_features, "iloc", sensitive_features)  # pandas indexes by label else
     return MetricFrame(
         metrics=metrics,
         y_true=np.asarray(y_true)[:n],
         y_pred=np.asarray(y_pred)[:n],
-        sensitive_features=_safe_indexing(sensitive_features, here),
-        control_features={"window": here // horizon},
+        sensitive_features=rows[:n],
+        control_features={"window": np.arange(n) // horizon},
         **options,
     )
 

@@ -82,5 +82,8 @@ def open_inner(path: Path, predict_method: PredictMethod) -> Any:
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
             return model
     loaded = mlflow.pyfunc.load_model(str(path))
-    held = getattr(loaded._model_impl, "python_model", None)
+    try:
+        held = loaded.unwrap_python_model()
+    except mlflow.MlflowException:  # it is no PythonModel
+        return loaded
     return held.model if isinstance(held, _Predicts) else loaded
