@@ -2,6 +2,18 @@
 
 Nothing is timed per request.  :func:`sweep`, called every second, ends every connection that has
 been in the same unfinished state for too long; a state is recognised by what uvicorn keeps anyway.
+
+uvicorn itself limits the time between two requests (``timeout_keep_alive``), and how many are
+answered at once (``limit_concurrency``, which keeps connections open).  It limits neither the time
+in which a request arrives or an answer is read, nor the size of headers, nor open connections.  A
+proxy can, but the service must be safe without one.
+
+So :class:`ClientConnection` uses what uvicorn does not document.  It replaces ``data_received`` and
+``on_response_complete``; it extends ``connection_made``, ``on_message_begin``, ``on_header``,
+``on_headers_complete`` and ``on_body``; it reads ``connections``, ``parser``, ``headers``,
+``scope``, ``cycle``, ``flow``, ``pipeline``, ``transport`` and ``server_state``; and it calls
+``_start_asgi_task``.  Therefore ``pyproject.toml`` allows only tested versions of uvicorn, and
+``tests/service/test_connections.py`` says what each of these must mean.
 """
 
 from __future__ import annotations
