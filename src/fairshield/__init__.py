@@ -1,4 +1,4 @@
-"""Runtime shields that make any sequential classifier fair, on every input sequence."""
+"""Runtime shields that make any sequential decision maker fair, on every input sequence."""
 
 import sys
 from importlib import import_module
