@@ -16,6 +16,8 @@ clock of the service stands still, and the token of its key is no secret.
     ``monitor.state``.
 ``logs/*.jsonl``, ``logs/*.csv``
     What ``fairshield run`` has written, next to ``*.requests.*``, from which it did.
+``mlflow/*``
+    Models of MLflow that hold a policy.
 ``service/shield.db.gz``
     The database of ``fairshield serve``.
 
@@ -61,10 +63,11 @@ from old_files import (
     service_facts,
     serving,
 )
+from old_models import model_facts, people, save_model
 
 import fairshield as fs
 
-_REQUESTS = 60
+_REQUESTS, _ROWS = 60, 40
 _MOMENT = "2026-01-01T00:00:00.000000Z"
 _STEADY = f"""
 import secrets
@@ -88,12 +91,13 @@ def main() -> None:
     target = FILES / fs.__version__.rsplit(".", 1)[0]
     if target.exists():
         sys.exit(f"{target} is there already: what a version wrote is never written again")
-    for name in ("policies", "states", "monitors", "logs", "service"):
+    for name in ("policies", "states", "monitors", "logs", "mlflow", "service"):
         (target / name).mkdir(parents=True)
     write_policies(target / "policies")
     write_states(target / "policies", target / "states")
     write_monitors(target / "policies", target / "monitors")
     write_logs(target / "policies", target / "logs")
+    write_model(target / "policies", target / "mlflow")
     write_service(target / "policies", target / "service")
 
 
@@ -250,6 +254,16 @@ def requests_text(people: list[Row], form: str) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+# Models of MLflow ---------------------------------------------------------------------------
+
+
+def write_model(policies: Path, folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        save_model(policies / "plain.shield", folder / "scores", Path(temporary))
+    asked = people(_ROWS)
+    write_facts(folder / "scores.json", {"asked": asked} | model_facts(folder / "scores", asked))
 
 
 # The service --------------------------------------------------------------------------------
