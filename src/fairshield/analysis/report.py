@@ -70,10 +70,8 @@ class Window:
 class Violation:
     """Violation is a moment at which the property had to hold and did not.
 
-    ``position`` decisions of the window had been made.
-
-    ``window`` counts from 0, ``line`` is that of the decision that completed the violation,
-    ``finding`` names the widest pair.
+    ``position`` decisions of the window had been made.  ``window`` counts from 0, ``line`` is that
+    of the decision that completed the violation, ``finding`` names the widest pair.
     """
 
     window: int

@@ -19,9 +19,8 @@ from fairshield.inputs.model import InputModel, InputTable
 class InputSchedule:
     """InputSchedule is an input model that changes over the window.
 
-    It is made of pairs ``(model, number of steps)`` in order.
-
-    The last model also covers whatever steps remain.
+    It is made of pairs ``(model, number of steps)`` in order.  The last model also covers whatever
+    steps remain.
 
     >>> morning = InputModel.agnostic({"a": 0.5, "b": 0.5})
     >>> evening = InputModel.agnostic({"a": 0.1, "b": 0.9})

@@ -38,10 +38,9 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 class Cells(NamedTuple):
     """Cells counts people by schedule part, group, proposal and cost level.
 
-    The last level is for costs above those of the model.
-
-    ``told`` are those with a known outcome, ``positive`` those of them with outcome 1; ``spent`` is
-    the sum of costs.  Each is ``(..., parts, groups, 2, levels + 1)``.
+    The last level is for costs above those of the model.  ``told`` are those with a known outcome,
+    ``positive`` those of them with outcome 1; ``spent`` is the sum of costs.  Each is
+    ``(..., parts, groups, 2, levels + 1)``.
     """
 
     people: Ints

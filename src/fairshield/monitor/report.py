@@ -131,10 +131,9 @@ class MonitoredGroup:
 class MonitoredPair:
     """MonitoredPair holds the bias between two groups since the beginning.
 
-    The bias is ``None`` while there are too few people.
-
-    It is ``None`` as well for properties of which no interval is known.  ``finding`` is what the
-    property measured of all people since the beginning, in its own words.
+    The bias is ``None`` while there are too few people, and for properties of which no interval is
+    known.  ``finding`` is what the property measured of all people since the beginning, in its own
+    words.
     """
 
     groups: tuple[Group, Group]

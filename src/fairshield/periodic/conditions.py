@@ -55,10 +55,9 @@ class Condition(ABC):
 class EqualDenominators(Condition):
     """EqualDenominators says that both groups have equally many relevant people.
 
-    It is the condition of the theorem on Static-Fair shields.
-
-    With ``min_support`` each group must also have that many in each period: a period with fewer is
-    not kept fair, and yet counts in the total.
+    It is the condition of the theorem on Static-Fair shields.  With ``min_support`` each group must
+    also have that many in each period: a period with fewer is not kept fair, and yet counts in the
+    total.
     """
 
     prop: DifferenceOfRates
@@ -113,9 +112,8 @@ class Balanced(Condition):
 class EnoughHistory(Condition):
     r"""EnoughHistory says that a period begins fair, with enough people of both groups.
 
-    It is the condition of the theorem on Dynamic shields.
-
-    Both groups must have ``min_support``, and so many people that
+    It is the condition of the theorem on Dynamic shields.  Both groups must have ``min_support``,
+    and so many people that
 
     .. math:: \frac{1}{n_a(\tau\tau')} + \frac{1}{n_b(\tau\tau')} \le \kappa + \varphi(\tau)
 

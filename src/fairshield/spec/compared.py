@@ -18,10 +18,8 @@ from fairshield.spec.base import Property
 class GroupRate:
     """GroupRate says how many people of a group counted and were accepted.
 
-    A number that does not exist is ``None``.
-
-    ``ratio`` is ``rate`` over the highest rate, both of groups that have support; it is ``None``
-    unless the property bounds such ratios.
+    A number that does not exist is ``None``.  ``ratio`` is ``rate`` over the highest rate, both of
+    groups that have support; it is ``None`` unless the property bounds such ratios.
     """
 
     group: Group

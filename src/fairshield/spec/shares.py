@@ -20,10 +20,8 @@ from fairshield.spec.rationals import decimal
 class ShareParity(Gap, kind="share-parity"):
     r"""ShareParity splits the accepted evenly: :math:`|k_a - k_b| \le \kappa (k_a + k_b)`.
 
-    It must hold for every pair of groups.
-
-    In a bilingual team, ``ShareParity("0.1")`` keeps the numbers of speakers of the two languages
-    within a tenth of the team.
+    It must hold for every pair of groups.  In a bilingual team, ``ShareParity("0.1")`` keeps the
+    numbers of speakers of the two languages within a tenth of the team.
     """
 
     def inequalities(self, n_a: Any, n_b: Any) -> tuple[Inequality, ...]:

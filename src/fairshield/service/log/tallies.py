@@ -13,10 +13,9 @@ from fairshield.spec import Verdict
 class Whole(msgspec.Struct):
     """Whole counts relevant people by group in windows that are over.
 
-    They are counted with the shield and without it.
-
-    ``exempt`` counts the windows, or periods, in which the property bound nothing.  In periods
-    counters go on, and the people are those of the shield.
+    They are counted with the shield and without it.  ``exempt`` counts the windows, or periods, in
+    which the property bound nothing.  In periods counters go on, and the people are those of the
+    shield.
     """
 
     seen: list[int]
@@ -29,7 +28,6 @@ class StreamTally(msgspec.Struct):
     """StreamTally is the ledger of a stream between two windows.
 
     It counts since the beginning; fields that begin with ``window_`` are of the last window.
-
     ``proposed`` counts, by group, the relevant people whom the classifier would have accepted;
     ``overruled`` what the shield decided otherwise than proposed, ``overridden`` what a person
     decided otherwise than the shield.  ``completed`` windows are ``fair``, unfair or exempt.

@@ -30,7 +30,7 @@ class UnstorableError(FairshieldError):
 
 
 class Migration(NamedTuple):
-    """Migration is a numbered change of the schema; its checksum tells if it was applied."""
+    """Migration is a numbered change of the schema; its checksum shows if it was changed."""
 
     version: int
     name: str

@@ -60,9 +60,7 @@ CODES, ROWS = 0, 1
 class Prices(NamedTuple):
     """Prices holds weights and costs by step, ``turned``, group, proposal and level.
 
-    Groups are short, long.
-
-    Gains up to ``tie`` do not count.
+    The short group comes before the long one.  Gains up to ``tie`` do not count.
     """
 
     weights: Floats

@@ -62,7 +62,7 @@ class Rates(Message, frozen=True):
 
 
 class InProgress(Message, frozen=True):
-    """InProgress is the window or period in progress, with the counters of its end.
+    """InProgress is the window or period in progress, and the counters judged at its end.
 
     ``window`` counts from 0, ``position`` the decisions made in it.  Counters begin anew with every
     window, and with what the policy starts from; in periods they go on, and so ``groups`` and
@@ -216,7 +216,7 @@ class GuaranteeReport(Message, frozen=True):
 
 
 class WindowEnd(Message, frozen=True):
-    """WindowEnd is a window or period that is over: its counters at the end, and its cost.
+    """WindowEnd is a window or period that is over: its verdict, its bias and its cost.
 
     It is ``"unfair"`` if the property did not hold at its end or at a checkpoint, ``"exempt"`` if
     it bound nothing there, and ``fair`` otherwise.  Without support ``bias`` is 0, and
