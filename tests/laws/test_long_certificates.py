@@ -8,6 +8,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+import long_certified
 import numpy as np
 import pytest
 from effort import examples
@@ -18,9 +19,9 @@ from strategies import positions
 
 import fairshield as fs
 from fairshield.policy.long import PriceDecisions, kernels
-from fairshield.policy.long.certificates import Certificates
+from fairshield.policy.long.certificates import Certificates, closed
 from fairshield.spec import NoRequirement
-from fairshield.spec.rules import DIFFERENCE, FEW, KIND, ONE_SIDED, RATIO
+from fairshield.spec.rules import DIFFERENCE, KIND, ONE_SIDED, RATIO
 
 Count = fs.GroupCount[int]
 Certified = Callable[[Count, Count, int], bool]
@@ -249,7 +250,7 @@ def test_on_closed_counters_certified_is_feasible(prop: fs.Property) -> None:
     for at in STARTS:
         for seen in states_from(prop, at):
             binding = min(seen.a.seen, seen.b.seen) >= prop.min_support
-            if binding and of.closed(seen.a, seen.b):
+            if binding and closed(of.rule, *seen.a, *seen.b):
                 assert seen.certified == seen.feasible, (at, seen)
                 some = True
     assert some
@@ -265,7 +266,7 @@ def test_certificates_are_hardly_conservative(case: Case) -> None:
     assert certified >= case.share * feasible > 0
 
 
-# The compiled twin --------------------------------------------------------------------------
+# Beside the definition ----------------------------------------------------------------------
 
 
 @cache
@@ -275,47 +276,53 @@ def tables_of(prop: fs.Property) -> PriceDecisions:
     return decisions
 
 
-def compiled(prop: fs.Property, a: Count, b: Count, left: int) -> bool:
-    """As the compiled functions decide it, which are not asked about two groups of few people."""
-    decisions = tables_of(prop)
-    ways = np.empty((0, 5), np.int64)
-    if prop.rule().numbers[KIND] == DIFFERENCE:
-        few = int(prop.rule().numbers[FEW])
-        assume(max(a.seen, b.seen) >= few)
-        if min(a.seen, b.seen) < few:
-            ways = decisions._ways_of(*(a if a.seen < few else b))
-    return bool(kernels.certified(decisions.tables, ways, *a, *b, left))
+def assert_defined(prop: fs.Property, a: Count, b: Count, left: int) -> None:
+    """As plain Python and, except for two groups of few people, compiled."""
+    defined = long_certified.certified(prop, a, b, left)
+    of, decisions = certificates(prop), tables_of(prop)
+    assert of.certified(a, b, left) == defined
+    if max(a.seen, b.seen) < of.few:
+        return
+    ways = np.empty(0, np.int64)
+    if min(a.seen, b.seen) < of.few:
+        ways = decisions._ways_of(*(a if a.seen < of.few else b))
+    assert kernels.certified(decisions.tables, ways, *a, *b, left) == defined
 
 
 @settings(max_examples=examples(300))
 @given(st.sampled_from(PROPS), st.data())
-def test_the_compiled_certificates_are_the_defined_ones(
-    prop: fs.Property, data: st.DataObject
-) -> None:
+def test_certified_is_what_the_lemmas_say(prop: fs.Property, data: st.DataObject) -> None:
     """Up to the largest counters that 64 bits are said to do for."""
-    a, b, left = data.draw(counters(prop, prop.rule().largest))
-    assert compiled(prop, a, b, left) == certificates(prop).certified(a, b, left)
+    assert_defined(prop, *data.draw(counters(prop, prop.rule().largest)))
 
 
 @settings(max_examples=examples(100))
 @given(random_properties(), st.data())
-def test_so_they_are_for_awkward_bounds(prop: fs.Property, data: st.DataObject) -> None:
-    a, b, left = data.draw(counters(prop, prop.rule().largest))
-    assert compiled(prop, a, b, left) == certificates(prop).certified(a, b, left)
+def test_so_it_is_for_awkward_bounds(prop: fs.Property, data: st.DataObject) -> None:
+    assert_defined(prop, *data.draw(counters(prop, prop.rule().largest)))
 
 
 @every_kind
-def test_so_they_are_for_all_small_counters(prop: fs.Property) -> None:
-    decisions, certified = tables_of(prop), certificates(prop).certified
-    few = int(prop.rule().numbers[FEW]) if prop.rule().numbers[KIND] == DIFFERENCE else 0
-    none = np.empty((0, 5), np.int64)
+def test_so_it_is_for_all_small_counters(prop: fs.Property) -> None:
     for (a, b), left in product(small(6), (0, 1, 2, 5, 13, 40)):
-        if max(a.seen, b.seen) < few:
-            continue
-        ways = none
-        if min(a.seen, b.seen) < few:
-            ways = decisions._ways_of(*(a if a.seen < few else b))
-        assert kernels.certified(decisions.tables, ways, *a, *b, left) == certified(a, b, left)
+        assert_defined(prop, a, b, left)
+
+
+@settings(max_examples=examples(100))
+@given(st.sampled_from(PROPS) | random_properties(), st.data())
+def test_so_it_is_beyond_64_bits(prop: fs.Property, data: st.DataObject) -> None:
+    a, b, left = data.draw(counters(prop, 10**30))
+    defined = long_certified.certified(prop, a, b, left)
+    assert certificates(prop).certified(a, b, left) == defined
+
+
+@differences
+@settings(max_examples=examples(50))
+@given(st.data())
+def test_so_it_is_where_the_window_goes_on(prop: fs.Property, data: st.DataObject) -> None:
+    a, b, left = data.draw(counters(prop, 10**6))
+    defined = long_certified.certified(prop, a, b, left, goes_on=True)
+    assert certificates(prop, goes_on=True).certified(a, b, left) == defined
 
 
 # Laws ---------------------------------------------------------------------------------------

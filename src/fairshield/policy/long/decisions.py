@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,11 +21,11 @@ from fairshield.policy.long.tables import Ints, Ladders, Tables
 from fairshield.policy.rows import FORCED
 from fairshield.policy.specification import Specification
 from fairshield.policy.structure import broken
-from fairshield.spec.rules import DIFFERENCE, FEW, KIND, Rule
+from fairshield.spec.rules import Rule
 
 _KEPT_STATES = 10_000
 """Certified counters of a few people that are remembered."""
-_NO_WAYS = np.empty((0, 5), np.int64)
+_NO_WAYS = np.empty(0, np.int64)
 MOST_DECISIONS = 10**15
 _NEVER = 1 << 60
 """More people than there are."""
@@ -153,8 +153,7 @@ class PriceDecisions(Decisions):
         """A group of fewer people is *few*, and its certificates need integers of any size."""
         if sum(self._start[::2]) + self.spec.horizon > self.rule.largest:
             return _NEVER
-        numbers = self.rule.numbers
-        return int(numbers[FEW]) if numbers[KIND] == DIFFERENCE else 0
+        return self.certificates.few
 
     @cached_property
     def _only_check(self) -> int | None:
@@ -176,24 +175,21 @@ class PriceDecisions(Decisions):
         n_a, k_a, n_b, k_b = at
         m_a, l_a, m_b, l_b = self._start
         n_a, k_a, n_b, k_b = n_a + m_a, k_a + l_a, n_b + m_b, k_b + l_b
-        left = check - t
-        if n_a < self._few or n_b < self._few:
-            return self._look_up_few(left, n_a, k_a, n_b, k_b, group)
-        kernels = self._kernels
-        found = kernels.answer(self.tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group)
-        can_reject, can_accept = found & kernels.CAN_REJECT > 0, found & kernels.CAN_ACCEPT > 0
-        if can_reject is can_accept:
-            return can_reject, can_accept, found >> kernels.ANSWER_BITS
-        return can_reject, can_accept, FORCED if can_reject else -FORCED
-
-    def _look_up_few(self, left: int, n_a: int, k_a: int, n_b: int, k_b: int, group: int) -> Answer:
-        in_a = 1 - group
-        m_a, m_b, then = n_a + in_a, n_b + group, left - 1
-        can_reject = self._certified(m_a, k_a, m_b, k_b, then)
-        can_accept = self._certified(m_a, k_a + in_a, m_b, k_b + group, then)
+        left, kernels = check - t, self._kernels
+        few = n_a < self._few or n_b < self._few
+        if few:
+            m_a, m_b = n_a + 1 - group, n_b + group
+            can_reject = self._certified(m_a, k_a, m_b, k_b, left - 1)
+            can_accept = self._certified(m_a, k_a + 1 - group, m_b, k_b + group, left - 1)
+        else:
+            found = kernels.answer(self.tables, _NO_WAYS, _NO_WAYS, n_a, k_a, n_b, k_b, left, group)
+            can_reject, can_accept = found & kernels.CAN_REJECT > 0, found & kernels.CAN_ACCEPT > 0
         if can_reject is not can_accept:
-            return can_reject, can_accept, FORCED if can_reject else -FORCED
-        code = self._kernels.code_at(self.tables, n_a, k_a, n_b, k_b, left, group)
+            code = FORCED if can_reject else -FORCED
+        elif few:
+            code = kernels.code_at(self.tables, n_a, k_a, n_b, k_b, left, group)
+        else:
+            code = found >> kernels.ANSWER_BITS
         return can_reject, can_accept, code
 
     def _certified(self, n_a: int, k_a: int, n_b: int, k_b: int, left: int) -> bool:
@@ -304,21 +300,10 @@ class PriceDecisions(Decisions):
         return done
 
     @cached_property
-    def _ways(self) -> dict[tuple[int, int], Ints]:
-        return {}
-
-    def _ways_of(self, seen: int, accepted: int) -> Ints:
+    def _ways_of(self) -> Callable[[int, int], Ints]:
         """The corridors that a group of few people leaves the other, as arrays for the kernels."""
-        found = self._ways.get((seen, accepted))
-        if found is None:
-            lefts = self.certificates.lefts(GroupCount(seen, accepted))
-            ways = [
-                (*lower.as_integer_ratio(), *upper.as_integer_ratio(), int(min(gap, _NEVER)))
-                for (lower, upper), gap in lefts
-            ]
-            found = np.array(ways, np.int64).reshape(-1, 5)
-            self._ways[seen, accepted] = found
-        return found
+        ways = self.certificates.ways
+        return lru_cache(_KEPT_STATES)(lambda *count: np.array(ways(*count), np.int64))
 
     # Files ----------------------------------------------------------------------------------
 
