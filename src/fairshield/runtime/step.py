@@ -1,7 +1,7 @@
 """The decision rule as pure functions: one request, one decision, no state.
 
-All decisions are made by :func:`verdict`, or by the same rule compiled in
-:mod:`fairshield.runtime.compiled`.
+All decisions are made by :func:`verdict`, or by the same rule compiled,
+:func:`fairshield.policy.codes.accepts`.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairshield.base.compiler import NO_ALLOCATION, jit, jitable
+from fairshield.policy.codes import accepts
 from fairshield.policy.long import certificates
 from fairshield.policy.long.certificates import certified_anyway, few_people, reaches
 from fairshield.policy.long.price_kernels import code_at as code_at
 from fairshield.policy.long.tables import Ints, Tables
+from fairshield.policy.rows import FORCED
 
 _jit = jit(**NO_ALLOCATION)
 
@@ -86,16 +88,11 @@ def decide_on(
             rejected, taken = ways.now, ways.now
         found = answer(tables, rejected, taken, n_a, k_a, n_b, k_b, left - (i - begin), g)
         code, can = found >> ANSWER_BITS, found & (CAN_REJECT | CAN_ACCEPT)
-        accept = proposed[i]
-        if can == CAN_ACCEPT:
-            accept = True
-        elif can == CAN_REJECT:
-            accept = False
-        elif code != 0 and (code > 0) == proposed[i]:
-            level = np.int64(levels[i])
-            rank = level if level == ranks.shape[3] else ranks[0, g, np.int64(proposed[i]), level]
-            if rank < abs(code):
-                accept = not proposed[i]
+        if can == CAN_REJECT:
+            code = FORCED
+        elif can == CAN_ACCEPT:
+            code = -FORCED
+        accept = accepts(ranks, code, 0, g, proposed[i], np.int64(levels[i]))
         accepted[i] = accept
         if relevant[i]:
             same = not own
