@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import fairshield as fs
 from fairshield.analysis.pareto import unfair_unshielded
 from fairshield.analysis.simulate import simulate
+from fairshield.policy import Specification
 from fairshield.reports.plots import plot_pareto
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -96,7 +97,8 @@ def test_the_chance_of_an_unfair_window_is_that_of_all_windows_added_up(
             counts = counts.after("ab"[g], accepted=bool(r)) if z else counts
         if not rule.holds(counts):
             unfair += math.prod(cells[cell] for cell in window)
-    assert unfair_unshielded(rule, SKEWED, horizon, start) == pytest.approx(unfair, abs=1e-12)
+    spec = Specification.of(rule, SKEWED, horizon=horizon, start=start)
+    assert unfair_unshielded(spec) == pytest.approx(unfair, abs=1e-12)
 
 
 def test_the_chance_of_an_unfair_window_is_what_simulation_finds() -> None:
@@ -104,7 +106,7 @@ def test_the_chance_of_an_unfair_window_is_what_simulation_finds() -> None:
     policy = fs.synthesize(prop, SKEWED, horizon=30)
     drawn = simulate(policy, n_windows=20_000, rng=np.random.default_rng(1))
     share = drawn.n_unfair_unshielded / 20_000
-    exact = unfair_unshielded(prop, SKEWED, 30, policy.start)
+    exact = unfair_unshielded(policy.spec)
     assert exact is not None
     assert abs(share - exact) < 5 * math.sqrt(exact * (1 - exact) / 20_000)
 

@@ -82,7 +82,7 @@ def test_the_share_of_exempt_windows_is_what_a_simulation_finds(support):
         fs.EqualOpportunity("0.3", min_support=support),
     ):
         policy = policy_of(prop, 10)
-        share = exempt_share(prop, SKEWED, 10, policy.start)
+        share = exempt_share(policy.spec)
         found = simulate(policy, n_windows=20_000, rng=np.random.default_rng(1))
         assert share == pytest.approx(found.exempt.mean(), abs=0.02)
 

@@ -222,14 +222,13 @@ def _trade(spec: Specification, bound: Fraction, interventions: bool) -> Trade:
             cost = make_policy(spec).expected_cost
         except InfeasibleError:
             cost = math.inf
-    asked = spec.prop, spec.inputs, spec.horizon, spec.start
     return Trade(
         bound=bound,
         horizon=spec.horizon,
         expected_cost=cost,
         overruled=_overruled(spec, cost, interventions and few),
-        unfair_unshielded=unfair_unshielded(*asked),
-        exempt=exempt_share(*asked),
+        unfair_unshielded=unfair_unshielded(spec),
+        exempt=exempt_share(spec),
         exact=few,
     )
 
@@ -251,7 +250,7 @@ def _overruled(spec: Specification, cost: float, worked_out: bool) -> float | No
 # Windows without a shield -------------------------------------------------------------------
 
 
-def unfair_unshielded(prop: Property, inputs: Inputs, horizon: int, start: Counts) -> float | None:
+def unfair_unshielded(spec: Specification) -> float | None:
     r"""Probability that a window ends unfair if every proposal is followed.
 
     With requests alike at every step, :math:`n_a` and :math:`n_b` are multinomial and, given
@@ -259,14 +258,14 @@ def unfair_unshielded(prop: Property, inputs: Inputs, horizon: int, start: Count
     an interval (:meth:`Property.fair_interval`).  ``None`` where requests change over the window,
     with more than two groups, or where there are too many ends to add up.
     """
-    if _too_many_ends(prop, inputs, horizon, start):
+    if _too_many_ends(spec):
         return None
-    cells = _cells(prop, inputs, horizon)
+    prop, cells = spec.prop, _cells(spec)
     share = cells.sum(axis=1)
     rate = np.divide(cells[:, 1], share, out=np.zeros(2), where=share > 0)
-    a, b = start.values()
-    fair, factorials = 0.0, _factorials(horizon)
-    for n_a, n_b, weight in _arrivals(prop, horizon, share):
+    a, b = spec.start.values()
+    fair, factorials = 0.0, _factorials(spec.horizon)
+    for n_a, n_b, weight in _arrivals(spec, share):
         of_a, of_b = (_binomial(factorials, n, p) for n, p in zip((n_a, n_b), rate, strict=True))
         k_a = np.arange(n_a + 1) + a.accepted
         found = prop.fair_interval(n_a + a.seen, n_b + b.seen, accepted=k_a, along=1)
@@ -285,41 +284,41 @@ def unfair_unshielded(prop: Property, inputs: Inputs, horizon: int, start: Count
     return min(max(1.0 - fair, 0.0), 1.0)
 
 
-def exempt_share(prop: Property, inputs: Inputs, horizon: int, start: Counts) -> float | None:
+def exempt_share(spec: Specification) -> float | None:
     """Probability that so few people come that the property bounds nothing at the horizon.
 
     The same whatever is decided; ``None`` where :func:`unfair_unshielded` is.
     """
-    if _too_many_ends(prop, inputs, horizon, start):
+    if _too_many_ends(spec):
         return None
-    came = list(_arrivals(prop, horizon, _cells(prop, inputs, horizon).sum(axis=1)))
+    came = list(_arrivals(spec, _cells(spec).sum(axis=1)))
     n_a, n_b, weight = (np.array(column) for column in zip(*came, strict=True))
-    a, b = start.values()
-    bound = prop.binds_array(
+    a, b = spec.start.values()
+    bound = spec.prop.binds_array(
         GroupCount(n_a + a.seen, a.accepted), GroupCount(n_b + b.seen, b.accepted)
     )
     return float(np.clip(weight[~bound].sum(), 0.0, 1.0))
 
 
-def _too_many_ends(prop: Property, inputs: Inputs, horizon: int, start: Counts) -> bool:
-    labelled = prop.relevant_outcome is not None
-    pairs = (horizon + 1) * (horizon + 2) // 2 if labelled else horizon + 1
-    steady = isinstance(inputs, InputModel) and len(start) == 2
-    return not steady or pairs * (horizon + 1) > _MOST_ENDS
+def _too_many_ends(spec: Specification) -> bool:
+    horizon = spec.horizon
+    pairs = (horizon + 1) * (horizon + 2) // 2 if spec.labelled else horizon + 1
+    simple = isinstance(spec.inputs, InputModel) and len(spec.groups) == 2
+    return not simple or pairs * (horizon + 1) > _MOST_ENDS
 
 
-def _cells(prop: Property, inputs: Inputs, horizon: int) -> Floats:
+def _cells(spec: Specification) -> Floats:
     """``(groups, proposals)``: probability that the next person is relevant, at every step."""
-    table = inputs.table(horizon)
-    cells: Floats = (table.probs * table.relevance(prop.relevant_outcome))[0].sum(axis=2)
+    table = spec.inputs.table(spec.horizon)
+    cells: Floats = (table.probs * table.relevance(spec.prop.relevant_outcome))[0].sum(axis=2)
     return cells
 
 
-def _arrivals(prop: Property, horizon: int, share: Floats) -> Iterator[tuple[int, int, float]]:
+def _arrivals(spec: Specification, share: Floats) -> Iterator[tuple[int, int, float]]:
     """Yield numbers of relevant people of both groups, and the probability of these numbers."""
-    labelled, factorials = prop.relevant_outcome is not None, _factorials(horizon)
+    horizon, factorials = spec.horizon, _factorials(spec.horizon)
     for n_a in range(horizon + 1):
-        for n_b in range(0 if labelled else horizon - n_a, horizon - n_a + 1):
+        for n_b in range(0 if spec.labelled else horizon - n_a, horizon - n_a + 1):
             weight = _multinomial(factorials, (n_a, n_b, horizon - n_a - n_b), share)
             if weight > 0.0:
                 yield n_a, n_b, weight
