@@ -105,7 +105,7 @@ def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
 
 def _planned_cost(policy: Policy, decision: Decision) -> float:
     levels = policy.inputs.table(policy.horizon).levels
-    level = int(policy.edges.searchsorted(decision.cost))
+    level = int(policy.decisions.levels_of(decision.cost))
     if level == len(levels):
         return math.inf
     rise = policy.spec.rise
@@ -116,7 +116,7 @@ def _relevance(policy: Policy, decision: Decision) -> float:
     """The model's probability that this person counts for the property."""
     table = policy.inputs.table(policy.horizon)
     step = decision.position if len(table.probs) > 1 else 0
-    level = min(int(policy.edges.searchsorted(decision.cost)), len(policy.edges) - 1)
+    level = min(int(policy.decisions.levels_of(decision.cost)), len(policy.edges) - 1)
     group = policy.groups.index(decision.group)
     chance = table.relevance(policy.prop.relevant_outcome)
     return float(chance[step, group, int(decision.proposed), level])

@@ -230,7 +230,7 @@ class _Sampler:
         steps = len(table.probs)
         self.cumulative = table.cumulative()
         self.costs = table.levels
-        self.levels = np.searchsorted(policy.edges, table.levels, side="left")
+        self.levels = policy.decisions.levels_of(table.levels)
         relevant = table.relevance(policy.prop.relevant_outcome)
         self.relevant = relevant.reshape(steps, -1)
 

@@ -282,7 +282,7 @@ def _decide(
     from fairshield.runtime.compiled import decide_batches
 
     policy, costs = window.policy, streams.costs[runs, columns]
-    levels = np.searchsorted(policy.edges, costs, side="left").astype(np.int32)
+    levels = policy.decisions.levels_of(costs).astype(np.int32)
     begin = policy.since_start(window.counts)
     requests = Requests(
         streams.groups[runs, columns], streams.proposed[runs, columns], levels, costs,

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairshield.base.counts import At, Counts
 from fairshield.policy.specification import Specification
@@ -75,6 +75,10 @@ class Decisions(ABC):
     def cost_tables(self) -> tuple[list[float], list[Any]]:
         """:attr:`edges` and :attr:`ranks` as lists, which single look-ups read faster."""
         return self.edges.tolist(), self.ranks.tolist()
+
+    def levels_of(self, costs: ArrayLike) -> NDArray[np.int64]:
+        """The level of each cost: the first with an edge not below it, or one past the last."""
+        return np.searchsorted(self.edges, costs, side="left")
 
     @property
     @abstractmethod

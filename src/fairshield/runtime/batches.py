@@ -27,7 +27,7 @@ def decide_batch(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Fl
 def decide_windows(policy: Policy, at: At, requests: Requests) -> tuple[Flags, Ints]:
     """Answers to each row of ``requests``, a whole window from ``at``, and counters at its end."""
     if not can_compile():
-        rows = (Requests(*row) for row in zip(*requests, strict=True))
+        rows = map(requests.part, range(len(requests.groups)))
         accepted, ends = zip(*(one_by_one(policy, 0, at, row) for row in rows), strict=True)
         return np.array(accepted), np.array(ends)
     from fairshield.runtime import compiled

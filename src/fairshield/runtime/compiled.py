@@ -18,7 +18,7 @@ from fairshield.policy import Policy
 from fairshield.policy.codes import accepts
 from fairshield.policy.decisions import Stretch
 from fairshield.policy.jitable import answer
-from fairshield.runtime import step
+from fairshield.runtime.batches import one_by_one
 from fairshield.runtime.requests import Requests
 
 Ints = NDArray[np.int64]
@@ -75,7 +75,7 @@ def decide_batch(
             return accepted, _decide_stretch(stretch, requests, accepted)
         else:
             here = slice(i, min(n, i + stretch.length))
-            some = Requests(*(column[here] for column in requests))
+            some = requests.part(here)
             i, at = here.stop, _decide_stretch(stretch, some, accepted[here])
     return accepted, at
 
@@ -90,8 +90,7 @@ def decide_batches(
     if stretch is None or stretch.length < decisions:
         counters = np.empty((runs, len(at)), np.int64)
         for run in range(runs):
-            one = Requests(*(column[run] for column in requests))
-            accepted[run], counters[run] = decide_batch(policy, t, at, one)
+            accepted[run], counters[run] = decide_batch(policy, t, at, requests.part(run))
         return accepted, counters
     counters = np.tile(np.array(stretch.at, np.int64), (runs, 1))
     decide_streams(
@@ -118,22 +117,8 @@ def _decide_on(
     """Decide requests from ``i`` on that no table decides, one at least; up to where."""
     counters = np.array(at, np.int64)
     done = policy.decisions.decide_on(t, counters, requests, accepted, i)
-    if done == i:
-        _decide_one(policy, t, counters, requests, accepted, i)
-        done += 1
-    return done, _as_tuple(counters)
-
-
-def _decide_one(
-    policy: Policy, t: int, at: Ints, requests: Requests, accepted: NDArray[np.bool_], i: int
-) -> None:
-    group, proposed = int(requests.groups[i]), bool(requests.proposed[i])
-    accept, _ = step.verdict(policy, t, _as_tuple(at), group, proposed, float(requests.costs[i]))
-    accepted[i] = accept
-    if requests.relevant[i]:
-        at[2 * group] += 1
-        at[2 * group + 1] += accept
-
-
-def _as_tuple(counters: Ints) -> At:
-    return tuple(counters.tolist())
+    if done > i:
+        return done, tuple(counters.tolist())
+    one = slice(i, i + 1)
+    accepted[one], at = one_by_one(policy, t, at, requests.part(one))
+    return one.stop, at

@@ -81,7 +81,7 @@ def evaluate(
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
     table = inputs.table(policy.horizon)
     relevant = table.relevance(policy.prop.relevant_outcome)
-    levels = np.searchsorted(policy.edges, table.levels, side="left")
+    levels = policy.decisions.levels_of(table.levels)
     cost = np.zeros(policy.horizon)
     overruled = np.zeros((policy.horizon, len(policy.groups)))
     layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)

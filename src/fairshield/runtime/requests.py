@@ -29,8 +29,8 @@ class Requests(NamedTuple):
     costs: NDArray[np.float64]
     relevant: NDArray[np.bool_]
 
-    def part(self, here: slice) -> Requests:
-        """The requests of a slice."""
+    def part(self, here: slice | int) -> Requests:
+        """The requests of a slice, or of one row."""
         return self._each(lambda column: column[here])
 
     def in_rows(self, here: slice, length: int) -> Requests:
@@ -69,7 +69,7 @@ def encode_requests(
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
         relevant = outcomes_of(outcomes, n) == policy.prop.relevant_outcome
-    levels = np.searchsorted(policy.edges, price, side="left").astype(np.int32)
+    levels = policy.decisions.levels_of(price).astype(np.int32)
     return Requests(group, said, levels, price, relevant)
 
 
