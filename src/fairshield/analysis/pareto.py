@@ -21,7 +21,7 @@ from fairshield.base.errors import InfeasibleError, InvalidValueError, shown
 from fairshield.base.renamed import Renamed
 from fairshield.base.types import Progress
 from fairshield.base.words import summary
-from fairshield.inputs import InputModel, Inputs
+from fairshield.inputs import Inputs
 from fairshield.policy import Specification
 from fairshield.policy.layout import layout_of
 from fairshield.spec import Number, Property, exact
@@ -303,7 +303,7 @@ def exempt_share(spec: Specification) -> float | None:
 def _too_many_ends(spec: Specification) -> bool:
     horizon = spec.horizon
     pairs = (horizon + 1) * (horizon + 2) // 2 if spec.labelled else horizon + 1
-    simple = isinstance(spec.inputs, InputModel) and len(spec.groups) == 2
+    simple = spec.inputs.steady and len(spec.groups) == 2
     return not simple or pairs * (horizon + 1) > _MOST_ENDS
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,6 +122,9 @@ class InputModel:
     why_none
         Why outcomes are unknown, where the records told them of some people only.
     """
+
+    steady: ClassVar[bool] = True
+    """Whether the distribution is the same at every step."""
 
     groups: tuple[Group, ...]
     levels: Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class InputSchedule:
     >>> InputSchedule([(morning, 60), (evening, 40)]).table(100).probs.shape
     (100, 2, 2, 1)
     """
+
+    steady: ClassVar[bool] = False
+    """Whether the distribution is the same at every step."""
 
     parts: Sequence[tuple[InputModel, int]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from fairshield.base.errors import InvalidValueError
-from fairshield.inputs import InputSchedule
 from fairshield.policy.layout import Layout
 from fairshield.policy.specification import Specification
 
@@ -49,7 +48,7 @@ def obstacle_of(spec: Specification) -> str | None:
     against = prop.uncertified
     if against is not None:
         return against
-    if spec.labelled and isinstance(spec.inputs, InputSchedule):
+    if spec.labelled and not spec.inputs.steady:
         return "with outcomes the input model must not change over the window"
     if spec.spread != 1.0:
         return "interventions are spread by exact tables only"

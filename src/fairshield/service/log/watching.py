@@ -16,7 +16,6 @@ import numpy as np
 from fairshield.base.counts import Counts
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Coded
-from fairshield.inputs import InputSchedule
 from fairshield.monitor import Alarm, Monitor
 from fairshield.periodic import PeriodicPolicy
 from fairshield.service.log.entries import AnyEntry, Decided, Observed
@@ -86,7 +85,7 @@ class Watcher:
         return Monitor(
             policy.prop,
             # A schedule begins again with every window; other input models need no windows.
-            horizon=policy.length if isinstance(policy.inputs, InputSchedule) else None,
+            horizon=None if policy.inputs.steady else policy.length,
             groups=policy.groups,
             inputs=policy.inputs,
             keep=1,
