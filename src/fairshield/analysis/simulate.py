@@ -144,7 +144,7 @@ def simulate(
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
-    simulate_some = _simulate_tables if policy.method == "exact" else _simulate_batches
+    simulate_some = _simulate_tables if policy.decisions.tabled else _simulate_batches
     draw = _Sampler(policy, inputs)
     horizon, stops = policy.horizon, np.array(policy.due)
     costs, overruled = np.zeros(n_windows), np.zeros(n_windows, np.int64)

@@ -67,7 +67,7 @@ def inspect(policy: Path, interventions: bool | None, as_json: bool) -> None:
     )
     if facts.get("interventions") is not None:
         _print_interventions(loaded, facts["interventions"])
-    elif window is not None and interventions is None and window.method == "exact":
+    elif window is not None and interventions is None and window.decisions.tabled:
         click.echo("\nWhere it intervenes takes a while to compute: add --interventions")
 
 

@@ -98,7 +98,7 @@ def simulate(
         )
     from fairshield.analysis.simulate import simulate as simulate_windows
 
-    usual = 10_000 if window.method == "exact" else _affordable(window.horizon, 1000)
+    usual = 10_000 if window.decisions.tabled else _affordable(window.horizon, 1000)
     found = simulate_windows(window, n_windows=windows or usual, rng=rng, inputs=inputs)
     facts = report(window, found, own_inputs=inputs is None) | {"seed": seed}
     if as_json:

@@ -94,7 +94,7 @@ def saving(policy: PeriodicPolicy, inputs: Inputs) -> Saving:
 def _expected(policy: Policy, inputs: Inputs) -> float:
     from fairshield.runtime.evaluate import evaluate
 
-    if policy.method == "exact":
+    if policy.decisions.tabled:
         return evaluate(policy, inputs).expected_cost
     return _windows(policy, inputs).mean_paid
 

@@ -55,6 +55,9 @@ class Decisions(ABC):
     ranks
         ``(steps, groups, 2, K)``: by group, proposal and cost level, how many levels are cheaper to
         overrule; a level is overruled iff its rank is below the state's code.
+    endgame
+        How many decisions before each check get a table of their own when they begin; ``None``
+        where one table decides all.
     """
 
     method: ClassVar[Literal["exact", "long"]] = "exact"
@@ -66,6 +69,7 @@ class Decisions(ABC):
 
     edges: NDArray[np.float64]
     ranks: NDArray[np.int64]
+    endgame: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Cached values are left out: they are computed again from the fields, and some hold locks.
@@ -125,6 +129,11 @@ class Decisions(ABC):
     @abstractmethod
     def n_states(self) -> int | None:
         """Counter states that have their decisions in a table; ``None`` if there is no table."""
+
+    @property
+    def tabled(self) -> bool:
+        """Whether one table has the decisions of all states, so that one can go through them."""
+        return self.n_states is not None
 
     @property
     @abstractmethod

@@ -71,7 +71,7 @@ def evaluate(
     ``progress`` is called with the share of the work done after each layer of states.
     """
     check_kind(policy, Policy, "evaluate needs a policy for one window: make one with synthesize")
-    if policy.method != "exact":
+    if not policy.decisions.tabled:
         raise InvalidValueError(
             f"exact expectations need a table of all decisions, this policy is {policy.method}: "
             "simulate it instead"

@@ -44,7 +44,7 @@ class Options:
         return cls(
             best_effort=policy.risk > 0,
             method=policy.method,
-            endgame=policy.decisions.describe().get("endgame"),
+            endgame=policy.decisions.endgame,
         )
 
     @property

@@ -53,9 +53,8 @@ def verify(
     policy.check()
     claim = claim_of(policy, prop)
     binds = policy.can_bind if prop is None else claim.can_bind(policy.due)
-    if policy.method == "long":
-        return _verify_long(policy, claim, binds, progress)
-    return _verify_table(policy, claim, binds, progress)
+    verify_some = _verify_table if policy.decisions.tabled else _verify_long
+    return verify_some(policy, claim, binds, progress)
 
 
 def _verify_table(

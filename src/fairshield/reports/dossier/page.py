@@ -305,7 +305,7 @@ def _costs(dossier: Dossier) -> list[tuple[str, str]]:
     window = policy.window_policy
     if window is None:
         return found + _expected_of_periods(dossier, policy)
-    about = " (an estimate)" if window.method == "long" else ""
+    about = "" if window.decisions.tabled else " (an estimate)"
     expected = window.expected_cost
     found.append((f"expected by the policy per {noun}", f"{number(expected)}{about}"))
     if paid is not None:

@@ -136,7 +136,7 @@ class Standing:
             return True
         if decisions <= self.run.planned or self.run.over:
             return False
-        return bool(self.policy.largest_plan) or self.run.current.policy.method == "long"
+        return bool(self.policy.largest_plan) or not self.run.current.policy.decisions.tabled
 
     def replay_takes_long(self, row: EntryRow) -> bool:
         """:meth:`takes_long`, for an entry that is there."""
