@@ -91,9 +91,9 @@ def prospect_of_traces(problem: Problem) -> Prospect:
     A decision on somebody who cannot count changes no probability, so that its cost decides, if
     there is no guarantee to be kept.
     """
-    table, relevant = problem.table, problem.prop.relevant_outcome
+    table, relevant = problem.table, problem.spec.prop.relevant_outcome
     outcomes = (None,) if relevant is None else (False, True)
-    points = {*problem.checkpoints, problem.layout.horizon}
+    points = {*problem.spec.checkpoints, problem.layout.horizon}
 
     def chance(z: bool | None, *cell: int) -> float:
         if z is None:
@@ -188,11 +188,11 @@ def test_a_table_of_before_decides_as_before() -> None:
 
 def can_be_sure(problem: Problem, s: Position) -> bool:
     """Whether fairness can be guaranteed: for every group by some decision, for every outcome."""
-    if s.t in (*problem.checkpoints, problem.horizon) and not is_fair(problem, s):
+    if s.t in (*problem.spec.checkpoints, problem.horizon) and not is_fair(problem, s):
         return False
     if s.t == problem.horizon:
         return True
-    if problem.labelled and not can_be_sure(problem, s.unchanged()):
+    if problem.spec.labelled and not can_be_sure(problem, s.unchanged()):
         return False
     return all(any(can_be_sure(problem, s.after(g, y)) for y in (False, True)) for g in (0, 1))
 
@@ -218,7 +218,7 @@ def risks_and_costs(problem: Problem, s: Position, rule: Any) -> Any:
 
     ``rule`` says which decisions it may make.
     """
-    if s.t in problem.checkpoints and not is_fair(problem, s):
+    if s.t in problem.spec.checkpoints and not is_fair(problem, s):
         return np.ones(1), np.zeros(1)
     if s.t == problem.horizon:
         return np.full(1, float(not is_fair(problem, s))), np.zeros(1)
@@ -226,10 +226,10 @@ def risks_and_costs(problem: Problem, s: Position, rule: Any) -> Any:
     i = s.t if len(problem.table.probs) > 1 else 0
     probs, chances = (
         problem.table.probs[i],
-        problem.table.relevance(problem.prop.relevant_outcome)[i],
+        problem.table.relevance(problem.spec.prop.relevant_outcome)[i],
     )
     after = {key: risks_and_costs(problem, s.after(key[0], key[1] == 1), rule) for key in cells}
-    rests = risks_and_costs(problem, s.unchanged(), rule) if problem.labelled else after[0, 0]
+    rests = risks_and_costs(problem, s.unchanged(), rule) if problem.spec.labelled else after[0, 0]
     after |= {"stays": rests}
     axes = {key: n for n, key in enumerate(after)}
     found = []

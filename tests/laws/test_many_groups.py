@@ -241,7 +241,7 @@ def test_group_names_do_not_matter(spec: Spec, order: tuple[int, ...]) -> None:
     here, there = spec.problem(), turned(spec, order).problem()
     (value, codes), (other, others) = solved(here), solved(there)
     assert same(value, other)
-    layout = ManyLayout(spec.horizon, 3, here.labelled)
+    layout = ManyLayout(spec.horizon, 3, here.spec.labelled)
     for t, at in states(layout):
         number = layout.place(t, at)
         image = layout.place(t, tuple(x for g in order for x in at[2 * g : 2 * g + 2]))

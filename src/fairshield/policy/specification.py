@@ -121,9 +121,14 @@ class Specification:
         """Numbers of decisions after which the property must hold, the horizon last."""
         return (*(c for c in self.checkpoints if c < self.horizon), self.horizon)
 
+    @cached_property
+    def _due_in_plan(self) -> frozenset[int]:
+        """:attr:`due`, and what is due in the ``further`` decisions."""
+        return frozenset((*self.checkpoints, self.horizon, self.plan_length))
+
     def required(self, decided: int) -> tuple[Property, ...]:
         """What must hold after so many decisions; at the end of the plan ``terminal`` as well."""
-        if decided not in self.due:
+        if decided not in self._due_in_plan:
             return ()
         return (self.prop,) if decided < self.plan_length else both(self.prop, self.terminal)
 

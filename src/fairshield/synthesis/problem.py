@@ -23,7 +23,7 @@ from fairshield.inputs import InputTable
 from fairshield.policy.layout import Layout, Rows, layout_of
 from fairshield.policy.rows import RowTable
 from fairshield.policy.specification import Specification
-from fairshield.spec import Property, both
+from fairshield.spec import Property
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,32 +45,33 @@ _ROWS_AT_ONCE = 1 << 13
 class Problem:
     """Problem holds the arrays that backward induction reads.
 
-    ``prop`` must hold at the checkpoints and after the last decision, there with ``terminal``.
+    It covers the whole plan of ``spec``, the decisions beyond its horizon included.
     ``weights``, ``costs`` and ``relevance``, the chance that somebody counts, are
     ``(steps, groups, 2, K)``: by step (one, or one per decision), group, proposal, cost level.
     ``stay`` is ``(steps,)``.  With more than two groups there is no ``layout``.
     """
 
-    prop: Property
-    terminal: Property | None
+    spec: Specification
     table: InputTable
-    horizon: int
-    start: tuple[GroupCount[int], ...]
-    checkpoints: tuple[int, ...]
     weights: Floats
     costs: Floats
     relevance: Floats
     stay: Floats
 
     @property
-    def labelled(self) -> bool:
-        """Whether the outcome says who counts."""
-        return self.prop.relevant_outcome is not None
+    def horizon(self) -> int:
+        """Decisions of the whole plan."""
+        return self.spec.plan_length
+
+    @cached_property
+    def start(self) -> tuple[GroupCount[int], ...]:
+        """Counters before the first decision, by group."""
+        return tuple(self.spec.start.values())
 
     @cached_property
     def layout(self) -> Layout:
         """The numbering of the states of two groups."""
-        return layout_of(self.horizon, self.labelled)
+        return layout_of(self.horizon, self.spec.labelled)
 
     @property
     def n_levels(self) -> int:
@@ -110,10 +111,6 @@ class Problem:
         if self.n_levels == 1:
             return by_level
         return np.take_along_axis(by_level, self._order, axis=3)
-
-    def required(self, t: int) -> tuple[Property, ...]:
-        """What must hold after ``t`` decisions, at a checkpoint or at the end."""
-        return both(self.prop, self.terminal) if t == self.horizon else (self.prop,)
 
     def fair_states(
         self,
@@ -223,10 +220,8 @@ def without_floor(value: float) -> float:
 
 def make_problem(spec: Specification) -> Problem:
     """The numbers of a specification, over the whole plan."""
-    prop, rise = spec.prop, spec.rise
-    table = spec.inputs.table(spec.plan_length)
-    probs = table.probs
-    relevant = table.relevance(prop.relevant_outcome)
+    table, rise = spec.inputs.table(spec.plan_length), spec.rise
+    probs, relevant = table.probs, table.relevance(spec.prop.relevant_outcome)
     prices = np.broadcast_to(table.levels, probs.shape)
     if rise is not None:
         risen = prices * rise[:, None, None, None]
@@ -235,12 +230,8 @@ def make_problem(spec: Specification) -> Problem:
     costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
     return Problem(
-        prop=prop,
-        terminal=spec.terminal,
+        spec=spec,
         table=table,
-        horizon=spec.plan_length,
-        start=tuple(spec.start.values()),
-        checkpoints=spec.checkpoints,
         weights=np.maximum(probs * np.maximum(relevant, LEAST_RELEVANCE), LEAST_WEIGHT),
         costs=np.ascontiguousarray(costs),
         relevance=np.broadcast_to(relevant, costs.shape),

@@ -74,11 +74,11 @@ def cost_to_go(problem: Problem) -> Callable[[Position], float]:
 
     @cache
     def v(s: Position) -> float:
-        if s.t in problem.checkpoints and not is_fair(problem, s):
+        if not is_fair(problem, s):
             return math.inf
         if s.t == problem.horizon:
-            return 0.0 if is_fair(problem, s) else math.inf
-        rests = v(s.unchanged()) if problem.labelled else 0.0
+            return 0.0
+        rests = v(s.unchanged()) if problem.spec.labelled else 0.0
         if rests == math.inf:
             return math.inf
         i = s.t if len(problem.weights) > 1 else 0
@@ -101,9 +101,7 @@ def cost_to_go_of_traces(problem: Problem) -> float:
 
     It uses the input model and the property themselves, not the arrays of :class:`Problem`.
     """
-    table, prop, horizon = problem.table, problem.prop, problem.horizon
-    checkpoints = {*problem.checkpoints, horizon}
-    relevant = prop.relevant_outcome
+    table, relevant = problem.table, problem.spec.prop.relevant_outcome
     outcomes = (False, True) if relevant is not None else (None,)
 
     def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> Position:
@@ -114,9 +112,9 @@ def cost_to_go_of_traces(problem: Problem) -> float:
 
     def v(trace: tuple[tuple[int, bool, bool | None], ...]) -> float:
         t = len(trace)
-        if t in checkpoints and not is_fair(problem, count(trace)):
+        if not is_fair(problem, count(trace)):
             return math.inf
-        if t == horizon:
+        if t == problem.horizon:
             return 0.0
         i = t if len(table.probs) > 1 else 0
         total = 0.0
@@ -150,10 +148,16 @@ def _chance(problem: Problem, i: int, g: int, r: bool, level: int, z: bool | Non
 
 
 def is_fair(problem: Problem, s: Position) -> bool:
-    """Whether the counters, start included, satisfy what is required after ``s.t`` decisions."""
+    """Whether the counters, start included, satisfy what is required after ``s.t`` decisions.
+
+    It is true where nothing is required then.
+    """
+    required = problem.spec.required(s.t)
+    if not required:
+        return True
     gained = zip(problem.start, s.at[::2], s.at[1::2], strict=True)
     counts = [GroupCount(start.seen + n, start.accepted + k) for start, n, k in gained]
-    return all(bool(prop.holds_array(*counts)) for prop in problem.required(s.t))
+    return all(bool(prop.holds_array(*counts)) for prop in required)
 
 
 def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group: int) -> int:
@@ -194,17 +198,15 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
     for people who cannot count according to the model, at any cost: the guarantee does not rest on
     the model.
     """
-    horizon, labelled = problem.horizon, problem.labelled
-    checkpoints = {*problem.checkpoints, horizon}
 
     @cache
     def v(s: Position) -> Prospect:
-        if s.t in checkpoints and not is_fair(problem, s):
+        if not is_fair(problem, s):
             return Prospect(1.0, 0.0)
-        if s.t == horizon:
+        if s.t == problem.horizon:
             return Prospect(0.0, 0.0)
         i = s.t if len(problem.weights) > 1 else 0
-        rests = v(s.unchanged()) if labelled else Prospect(0.0, 0.0)
+        rests = v(s.unchanged()) if problem.spec.labelled else Prospect(0.0, 0.0)
         after = [(v(s.after(g, False)), v(s.after(g, True))) for g in (0, 1)]
         certain = rests.risk == 0.0 and all(min(then).risk == 0.0 for then in after)
         risk, cost = problem.stay[i] * rests.risk, problem.stay[i] * rests.cost
@@ -254,11 +256,9 @@ def effort_code(
 def solve_best_effort(problem: Problem) -> BestEffort:
     """Risk and cost at the start, and decisions where fairness cannot be guaranteed."""
     v = least_risk(problem)
-    points = problem.checkpoints
 
     def code(s: Position, g: int) -> int:
-        violated = s.t in points and not is_fair(problem, s)
-        return 0 if violated else effort_code(problem, v, s, g)
+        return effort_code(problem, v, s, g) if is_fair(problem, s) else 0
 
     rows = _row_table(problem, problem.horizon, lambda s: v(s).risk > 0.0, code)
     return BestEffort(v(start_of(problem)), rows)
@@ -271,7 +271,7 @@ def _row_table(
     code: Callable[[Position, int], int],
 ) -> RowTable:
     """The table of the states that ``is_covered`` names, with every row dense."""
-    layout = Layout(record, problem.labelled)
+    layout = Layout(record, problem.spec.labelled)
     cuts = np.zeros((layout.n_rows, BARE_WIDTH), np.uint16)
     dead = int(np.iinfo(np.int16).min)
     starts = np.full(layout.n_rows, -1, np.int64)

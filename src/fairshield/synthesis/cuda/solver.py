@@ -239,7 +239,7 @@ class _Rows:
         self._set_terminal(downloads)
         t = horizon
         while t > 0:
-            earlier = [c for c in self.problem.checkpoints if c < t]
+            earlier = [c for c in self.problem.spec.checkpoints if c < t]
             t_to = self._end_of_batch(t, max(earlier, default=0))
             fair = None
             if t_to in earlier:
@@ -347,7 +347,7 @@ class _Tiles:
         t = self.horizon
         self._strike(t)
         while t > 0:
-            earlier = [c for c in self.problem.checkpoints if c < t]
+            earlier = [c for c in self.problem.spec.checkpoints if c < t]
             t_to = _end_of_values(self.problem.layout, t, max(earlier, default=0))
             self._back_up(t, t_to)
             if t_to in earlier:
@@ -432,7 +432,7 @@ _remembered_fair_states = lru_cache(4)(_fair_states)
 
 
 def _fair(cupy: Any, problem: Problem, t: int) -> _Fair:
-    of = _FairOf(problem.required(t), problem.start, problem.layout, t, problem)
+    of = _FairOf(problem.spec.required(t), problem.start, problem.layout, t, problem)
     try:
         arrays = _remembered_fair_states(of)
     except TypeError:  # a user's property without a hash

@@ -63,7 +63,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> BestEffort:
         here = _layer(problem, t)
         codes = table.codes(here)
         back_up(here, after, _step(problem, t), codes)
-        if t in problem.checkpoints:
+        if problem.spec.required(t):
             _strike(problem, t, here, codes)
         table.add(t, here, codes)
         after = here
@@ -92,7 +92,7 @@ def _step(problem: Problem, t: int) -> RiskStep:
 
 
 def _strike(problem: Problem, t: int, layer: RiskLayer, codes: NDArray[Any]) -> None:
-    fair = problem.fair_states(problem.required(t), layer.rows, layer.starts[:-1])
+    fair = problem.fair_states(problem.spec.required(t), layer.rows, layer.starts[:-1])
     strike(layer, *fair, codes)
 
 

@@ -124,7 +124,7 @@ def _largest_in(have: int, layout: ManyLayout, n_levels: int, *, record: bool) -
 
 def solve(problem: Problem, options: Options, *, record: bool) -> ManySolution:
     """Least expected cost of ``problem``, and the decisions that attain it."""
-    layout = ManyLayout(problem.horizon, len(problem.start), problem.labelled)
+    layout = ManyLayout(problem.horizon, len(problem.start), problem.spec.labelled)
     if options.backend == "reference":
         if layout.n_states > _MOST_REFERENCE:
             raise InvalidValueError(
@@ -183,10 +183,10 @@ class _ManyInduction:
         step = Step(
             problem.sorted_weights[i], problem.sorted_costs[i], float(problem.stay[i]), problem.tie
         )
-        due = t == problem.horizon or t in problem.checkpoints
+        fair = self.fair if problem.spec.required(t) else self.fair[:0]
         work = partial(
             back_up, self.values, self.spare[:size], t, t == problem.horizon, self.layout.terms,
-            step, self.layout.labelled, self.fair if due else self.fair[:0], self.codes, self.dead,
+            step, self.layout.labelled, fair, self.codes, self.dead,
             self.layout.states_before(t),
         )  # fmt: skip
         parts = max(1, min(self.threads, size // _WORTH_A_THREAD))
@@ -225,7 +225,7 @@ def fair_pairs(problem: Problem) -> NDArray[np.bool_]:
             continue
         for first in range(0, len(seen), rows):
             part = slice(first, first + rows)
-            fair[i, part] = problem.prop.holds_array(
+            fair[i, part] = problem.spec.prop.holds_array(
                 GroupCount(seen + a.seen, accepted + a.accepted),
                 GroupCount(seen[part, None] + b.seen, accepted[part, None] + b.accepted),
             )

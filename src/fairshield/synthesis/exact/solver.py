@@ -114,7 +114,7 @@ class _Induction:
         self._set_terminal(pool)
         t = layout.horizon
         while t > 0:
-            earlier = [c for c in self.problem.checkpoints if c < t]
+            earlier = [c for c in self.problem.spec.checkpoints if c < t]
             # Either all layers of a pass are recorded, or none.
             first_unrecorded = self.recorded + 1 if self.recorded + 1 < t else 0
             t_to = max([t - self.layers, first_unrecorded, *earlier])
@@ -186,7 +186,7 @@ class _Induction:
         return seconds
 
     def _fair(self, t: int, rows: Rows, at: Ints, progress: Progress | None = None) -> Fair:
-        required = self.problem.required(t)
+        required = self.problem.spec.required(t)
         return Fair(*self.problem.fair_states(required, rows, at, progress), self.at, self.row_at)
 
     def _record(self, buffer: _DenseBuffer, t: int) -> RecordedRows | None:
