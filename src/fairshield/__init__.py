@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fairshield._renamed import MODULES, NAMES
 from fairshield._version import __version__
-from fairshield.analysis.audit import audit
 from fairshield.analysis.explain import Explanation, explain
 from fairshield.analysis.report import AuditReport
 from fairshield.analysis.verify import Verification
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
         StaticFairShield,
         load_policy,
     )
+    from fairshield.periodic.audit import audit
     from fairshield.periodic.verify import verify
     from fairshield.periodic.windows import ShieldReport
     from fairshield.runtime.evaluate import Evaluation, evaluate
@@ -154,6 +154,7 @@ _LAZY = {
         "monitor": "Alarm Monitor MonitorReport ShadowReport",
         "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PerpetualShield "
         "Run StaticBoundedShield StaticFairShield load_policy",
+        "periodic.audit": "audit",
         "periodic.verify": "verify",
         "periodic.windows": "ShieldReport",
         "runtime.evaluate": "Evaluation evaluate",

@@ -26,6 +26,7 @@ NAMES: dict[str, tuple[str, str]] = {
 MODULES: dict[str, str] = {
     f"fairshield.{old}": f"fairshield.{new}"
     for old, new in {
+        "analysis.audit": "periodic.audit",
         "artifact": "policy.artifact",
         "bench": "cli.tools.bench",
         "codes": "policy.codes",
@@ -51,7 +52,7 @@ MODULES: dict[str, str] = {
         "plots": "reports.plots",
         "reading": "records.reading",
         "rows": "policy.rows",
-        "runtime.audit": "analysis.audit",
+        "runtime.audit": "periodic.audit",
         "runtime.report": "analysis.report",
         "runtime.terms": "analysis.terms",
         "service.messages": "wire.messages",

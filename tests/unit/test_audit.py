@@ -397,6 +397,7 @@ PERIODIC = [
     ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 3, periods=4),
     Perpetual(fs.DemographicParity("0.25"), EVEN, 3, start=fs.Counts({"a": (4, 2), "b": (4, 2)})),
 ]
+WINDOW = kind_of(fs.synthesize(PARITY, EVEN, horizon=6, checkpoints=(4,)))
 
 
 def periodic_log(policy: PeriodicPolicy, stream: list[Request]) -> list[dict[str, Any]]:
@@ -435,7 +436,7 @@ def test_the_log_of_a_periodic_shield_is_derived_again(
     policy: PeriodicPolicy, stream: list[Request]
 ) -> None:
     shield = Run(policy)
-    report = fs.audit(policy.prop, records_of(periodic_log(policy, stream)), shield=shield)
+    report = fs.audit(policy.prop, records_of(periodic_log(policy, stream)), policy=shield)
     assert report.difference is None
     assert report.decisions == len(stream) == shield.decided
     assert report.windows == () or report.windows[-1].counts == shield.counts
@@ -453,7 +454,7 @@ def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
     at = data.draw(st.integers(0, len(log) - 1))
     ours = log[at]["accepted"]
     log[at] |= {"accepted": not ours, "overruled": log[at]["proposed"] == ours}
-    found = fs.audit(policy.prop, records_of(log), shield=Run(policy)).difference
+    found = fs.audit(policy.prop, records_of(log), policy=policy).difference
     assert found is not None
     assert (found.line, found.accepted, found.expected) == (at + 1, not ours, ours)
 
@@ -461,7 +462,7 @@ def test_the_first_decision_that_is_not_the_periodic_shields_is_named(
 def test_another_property_may_be_asked_of_a_periodic_log() -> None:
     policy = PERIODIC[3]
     log = periodic_log(policy, [Request(g, True, 1.0, True) for g in "abab" * 3])
-    report = fs.audit(fs.BoundedRates("0.4", "0.6"), records_of(log), shield=Run(policy))
+    report = fs.audit(fs.BoundedRates("0.4", "0.6"), records_of(log), policy=policy)
     assert not report.holds
     assert report.difference is None
 
@@ -494,38 +495,43 @@ def test_what_contradicts_the_periodic_shield_is_refused(
     options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(fs.InvalidValueError, match=sentence):
-        fs.audit(PARITY, [], shield=Run(PERIODIC[0]), **options)
+        fs.audit(PARITY, [], policy=PERIODIC[0], **options)
 
 
 @settings(max_examples=examples(30))
-@given(st.lists(requests, max_size=20), st.booleans())
-def test_windows_may_be_decided_again_by_a_run(stream: list[Request], changed: bool) -> None:
-    policy = fs.synthesize(PARITY, EVEN, horizon=6, checkpoints=(4,))
-    log = periodic_log(kind_of(policy), stream)
+@given(st.sampled_from([*PERIODIC, WINDOW]), st.lists(requests, max_size=12), st.booleans())
+def test_a_new_run_decides_again_what_its_policy_does(
+    policy: PeriodicPolicy, stream: list[Request], changed: bool
+) -> None:
+    log = periodic_log(policy, stream)
     if changed and log:
         log[-1] |= {"accepted": not log[-1]["accepted"]}
         log[-1] |= {"overruled": log[-1]["accepted"] != log[-1]["proposed"]}
-    by_run = fs.audit(PARITY, records_of(log), shield=fs.Run(policy))
-    assert by_run == fs.audit(PARITY, records_of(log), policy=policy)
-    assert (by_run.difference is None) != (changed and bool(log))
+    by_policy = fs.audit(PARITY, records_of(log), policy=policy.artefact)
+    assert by_policy == fs.audit(PARITY, records_of(log), policy=fs.Run(policy))
+    assert (by_policy.difference is None) != (changed and bool(log))
+    with pytest.warns(DeprecationWarning, match=r"shield=\.\.\.\) is called audit\(policy="):
+        assert by_policy == fs.audit(PARITY, records_of(log), shield=fs.Run(policy))
 
 
-def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
+def test_what_decides_again_is_a_policy_or_a_new_run() -> None:
     policy = fs.synthesize(PARITY, EVEN, horizon=6)
     used, at_an_end = fs.Run(policy), fs.Run(policy)
     used.decide("a", proposed=True)
     at_an_end.decide_many(["a"] * 6, [True] * 6)
-    for options, sentence in (
-        ({"shield": used}, "has decided already, 1 times: give a new one"),
-        ({"shield": at_an_end}, "has decided already, 6 times: give a new one"),
-        ({"policy": used}, "a run goes in shield, got "),
-        ({"shield": fs.Shield(policy)}, r"give a Run, such as .*, got .*Shield.*goes in policy"),
-        ({"shield": policy}, r"give a Run, such as Run\(policy\), got "),
-        ({"policy": PERIODIC[0]}, r"a periodic policy goes in shield, as Run\(policy\), got "),
-        ({"policy": policy, "shield": fs.Run(policy)}, "policy .* and shield .* leave out one"),
+    wrong: Any
+    for wrong, sentence in (
+        (used, r"has decided already, 1 times: give its policy, run\.policy"),
+        (at_an_end, "has decided already, 6 times: give its policy"),
+        (fs.Shield(policy), "policy must be a policy: .*, got .*Shield"),
     ):
         with pytest.raises(fs.InvalidValueError, match=sentence):
-            fs.audit(PARITY, [], **options)
+            fs.audit(PARITY, [], policy=wrong)
+    with (
+        pytest.warns(DeprecationWarning, match="shield"),
+        pytest.raises(fs.InvalidValueError, match=r"earlier name of policy, .*: leave out one"),
+    ):
+        fs.audit(PARITY, [], policy=policy, shield=fs.Run(policy))
 
 
 @pytest.mark.parametrize(
@@ -537,9 +543,8 @@ def test_what_decides_again_is_a_new_run_or_the_policy_of_a_window() -> None:
         ([*range(6), 7, 8], 7, "its 'position' is 1 where 0 was expected"),
     ],
 )
-@pytest.mark.parametrize("by", ["policy", "shield"])
 def test_a_line_that_is_missing_doubled_or_out_of_order_is_named(
-    order: list[int], line: int, sentence: str, by: str
+    order: list[int], line: int, sentence: str
 ) -> None:
     policy = fs.synthesize(PARITY, EVEN, horizon=6)
     run, whole = fs.Run(policy), []
@@ -547,8 +552,7 @@ def test_a_line_that_is_missing_doubled_or_out_of_order_is_named(
         made = run.decide(group, proposed=True)
         place = {"window": made.window, "position": made.position, "reason": made.reason}
         whole.append({**logged(made, None), **place})
-    again: dict[str, Any] = {"policy": policy} if by == "policy" else {"shield": fs.Run(policy)}
-    found = fs.audit(PARITY, records_of([whole[i] for i in order]), **again)
+    found = fs.audit(PARITY, records_of([whole[i] for i in order]), policy=policy)
     assert found.difference is not None
     assert (found.difference.line, found.difference.expected) == (line, None)
     assert sentence in found.difference.reason
@@ -562,4 +566,4 @@ def test_a_log_that_outlives_the_plan_names_its_line() -> None:
     policy = ExactPeriodic(fs.DemographicParity("0.25"), EVEN, 2, periods=1)
     log = periodic_log(policy, [Request("a", True, 1.0, True)] * 2)
     with pytest.raises(fs.InvalidValueError, match="line 3: this run is over after its last"):
-        fs.audit(policy.prop, records_of([*log, log[0]]), shield=Run(policy))
+        fs.audit(policy.prop, records_of([*log, log[0]]), policy=policy)

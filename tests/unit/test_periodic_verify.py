@@ -56,7 +56,7 @@ def check_counterexample(policy: PeriodicPolicy, found: Verification) -> None:
     assert shield.counts == example.counts
     assert not shield.holds()
     log = read_records(example.to_jsonl().splitlines(), "jsonl")
-    report = fs.audit(policy.prop, log, shield=Run(policy))
+    report = fs.audit(policy.prop, log, policy=policy)
     assert not report.holds
     assert report.difference is None
     assert report.violations[0].line == len(example.decisions)

@@ -6,24 +6,28 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport, Difference, Violation, Window
-from fairshield.analysis.terms import DecidingRun
 from fairshield.base.counts import Group
-from fairshield.base.errors import (
-    InvalidValueError,
-    UnknownGroupError,
-    WindowOverError,
-)
+from fairshield.base.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.base.groups import Unseen
-from fairshield.records import Record
+from fairshield.records import Flag, Record
 from fairshield.records.dates import Calendar
-from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision
 from fairshield.spec import Property, rates_of, reach_of
 from fairshield.spec.outcomes import ADVICE, Coverage, OutcomeTally
+
+
+class Decider(Protocol):
+    """Decider decides requests in order, as runs do, which this module does not know."""
+
+    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision:
+        """The decision on the next request."""
+
+    def observe(self, decision: Decision, *, outcome: Flag) -> None:
+        """Reveal the outcome of the last decision."""
 
 
 class _Entry(NamedTuple):
@@ -40,19 +44,19 @@ class _Entry(NamedTuple):
 class LogAuditor:
     """LogAuditor reads a log line by line, judges every window, and adds up totals.
 
-    ``deciders`` has what decides each window again, ``None`` if nothing does; ``decided_for`` is
-    the property of their policy.
+    ``decider`` decides every request again, ``None``: nothing does; ``decided_for`` is the property
+    of its policy.
     """
 
     def __init__(
         self,
         recount: Recount,
-        deciders: Iterator[Shield | DecidingRun | None],
+        decider: Decider | None,
         decided_for: Property | None,
         watch: Callable[[Audited], None] | None,
         calendar: Calendar,
     ) -> None:
-        self.prop, self.recount, self.deciders = recount.prop, recount, deciders
+        self.prop, self.recount, self.decider = recount.prop, recount, decider
         self.decided_for, self.watch, self.calendar = decided_for, watch, calendar
         self.labelled = self.prop.relevant_outcome is not None
         self.decider_labelled = decided_for is not None and decided_for.relevant_outcome is not None
@@ -70,7 +74,6 @@ class LogAuditor:
     def _open_window(self) -> None:
         self.first_line = 0
         self.days: list[date] | None = []
-        self.decider = next(self.deciders)
 
     def read(self, records: Iterable[Record], unseen: Unseen) -> AuditReport:
         """Audit all records in their order."""

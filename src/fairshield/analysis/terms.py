@@ -1,65 +1,12 @@
-"""Terms of an audit: who decided a log, when the property had to hold, what both agree on."""
+"""Terms of an audit: when the property had to hold, and what a policy says of that."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from fairshield.base.counts import Counts, Group, is_whole, so_far
-from fairshield.base.errors import InvalidValueError, argument, called, check_kind, shown
-from fairshield.policy import Policy
-from fairshield.records import Flag
+from fairshield.base.counts import Counts, is_whole, so_far
+from fairshield.base.errors import InvalidValueError, argument, called
 from fairshield.records.dates import By
-from fairshield.runtime.step import Decision
-
-
-@runtime_checkable
-class DecidingRun(Protocol):
-    """DecidingRun decides all windows or periods, one after the other."""
-
-    @property
-    def policy(self) -> Any: ...
-    @property
-    def completed(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-
-    def decide(self, group: Group, *, proposed: Flag, cost: float) -> Decision: ...
-    def observe(self, decision: Decision, *, outcome: Flag) -> None: ...
-
-
-def check_deciders(policy: Policy | None, run: DecidingRun | None) -> None:
-    """Refuse what cannot decide a log again, and two that both would."""
-    if policy is not None and run is not None:
-        raise InvalidValueError(
-            f"{called('policy')} {shown(policy)} and {called('shield')} {shown(run)} both say who "
-            "decided, and only one can decide the log again: leave out one of the two"
-        )
-    if policy is not None:
-        given: object = policy
-        run_given = isinstance(given, DecidingRun)
-        kind, how = ("a run", "") if run_given else ("a periodic policy", ", as Run(policy)")
-        check_kind(
-            policy, Policy,
-            f"{called('policy')} decides one window: {kind} goes in {called('shield')}{how}",
-        )  # fmt: skip
-    if run is not None:
-        _check_run(run)
-
-
-def _check_run(run: object) -> None:
-    """Refuse what is no run, and one that has decided before the log begins."""
-    if not isinstance(run, DecidingRun):
-        raise InvalidValueError(
-            f"{called('shield')} decides the log again from its first decision, window after "
-            f"window: give a Run, such as Run(policy), got {shown(run)}; the policy of one window "
-            f"goes in {called('policy')}"
-        )
-    if run.completed or run.position:
-        made = run.completed * run.policy.length + run.position
-        raise InvalidValueError(
-            f"the run given as {called('shield')} has decided already, {made} times: give a new "
-            "one of the same policy, Run(run.policy)"
-        )
 
 
 def check_points(horizon: int | None, period: int | None, checkpoints: tuple[int, ...]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairshield.adapters.specfile import parse_property, parse_start
-from fairshield.analysis.audit import audit as audit_log
 from fairshield.analysis.report import AuditReport
 from fairshield.base.counts import Counts
 from fairshield.base.errors import InvalidValueError
@@ -14,8 +13,8 @@ from fairshield.base.groups import Unseen
 from fairshield.cli.output import reading_bar
 from fairshield.cli.reading import groups_known
 from fairshield.cli.stream import blamed_on
-from fairshield.periodic import PeriodicPolicy, Run, kind_of, load_policy
-from fairshield.periodic.run import decided_again
+from fairshield.periodic import Guarantee, PeriodicPolicy, Run, kind_of, load_policy
+from fairshield.periodic.audit import audit as audit_log
 from fairshield.records.lines import Trace
 from fairshield.records.reading import Reading
 from fairshield.spec import Property
@@ -35,13 +34,15 @@ class Task(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Found holds the report of an audit, what was audited, and the digest of the log."""
+    """Found holds the report of an audit, what was audited, and the digest of the log.
+
+    ``run`` has decided the log again, if a policy was given.
+    """
 
     task: Task
     report: AuditReport
     prop: Property
-    policy: PeriodicPolicy | None
-    shield: Run | None
+    run: Run | None
     start: Counts | None
     trace: Trace
     keeper: Any
@@ -56,16 +57,23 @@ class Found(NamedTuple):
         return "period" if "period" in self.task.chosen else "window"
 
     @property
-    def derived(self) -> Run | None:
-        """The shield at the end of the log, if it made all of its decisions."""
-        return self.shield if self.report.difference is None else None
+    def policy(self) -> PeriodicPolicy | None:
+        """The policy that was given."""
+        return None if self.run is None else self.run.policy
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """Where a run in periods stands at the end of the log, if it made all its decisions."""
+        if self.run is None or not self.run.policy.goes_on or self.report.difference is not None:
+            return None
+        return self.run.guarantee
 
 
 def audit_one(task: Task, keeper: Any = None) -> Found:
     """Audit the log; ``keeper`` is shown every decision on the way."""
     chosen = task.chosen
     loaded = None if task.policy is None else kind_of(load_policy(task.policy))
-    again = {} if loaded is None else decided_again(loaded)
+    run = None if loaded is None else Run(loaded)
     if loaded is None and "property" not in chosen:
         raise InvalidValueError("say what had to hold: --policy POLICY, or --property and --bound")
     prop = parse_property(chosen) if "property" in chosen or loaded is None else loaded.prop
@@ -85,15 +93,18 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
             start=start,
             checkpoints=chosen.get("checkpoints", ()),
             watch=keeper,
+            policy=run,
             unseen=task.unseen,
-            **again,
             **{key: chosen[key] for key in ("by", "date_format", "timezone") if key in chosen},
         )
-    return Found(task, report, prop, loaded, again.get("shield"), start, trace, keeper)
+    return Found(task, report, prop, run, start, trace, keeper)
 
 
 def data_of(found: Found) -> dict[str, Any]:
     """What ``--json`` prints."""
-    derived = found.derived
-    guarantee = None if derived is None else derived.guarantee.to_dict()
-    return found.report.to_dict() | ({} if found.shield is None else {"guarantee": guarantee})
+    if found.policy is None or not found.policy.goes_on:
+        return found.report.to_dict()
+    guarantee = found.guarantee
+    return found.report.to_dict() | {
+        "guarantee": None if guarantee is None else guarantee.to_dict()
+    }

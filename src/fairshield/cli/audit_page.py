@@ -62,7 +62,7 @@ def _write(found: Found, target: Path) -> dict[str, Any]:
         policy_file=None
         if file is None
         else Source(name=file.name, sha256=digest_of(file), size=file.stat().st_size),
-        standing=None if found.derived is None else found.derived.guarantee,
+        standing=found.guarantee,
         start=found.start,
         checkpoints=chosen.get("checkpoints", ()),
         horizon=chosen.get("horizon"),

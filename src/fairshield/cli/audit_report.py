@@ -21,7 +21,7 @@ _GROUPS = 6
 
 def print_report(found: Found) -> None:
     """What was found, for people."""
-    report, noun, shield = found.report, found.noun, found.derived
+    report, noun, guarantee = found.report, found.noun, found.guarantee
     complete = [window for window in report.windows if window.complete]
     print_facts(
         [
@@ -35,7 +35,7 @@ def print_report(found: Found) -> None:
             *_derived_again(found),
             *_followed(report),
             *([] if report.doubt is None else [("outcomes", report.doubt)]),
-            *([] if shield is None else [("guarantee", str(shield.guarantee))]),
+            *([] if guarantee is None else [("guarantee", str(guarantee))]),
         ]
     )
     if report.violations:

@@ -25,7 +25,6 @@ from fairshield.periodic.conditions import Counters
 from fairshield.periodic.course import Course, State
 from fairshield.periodic.explanation import RunExplanation, explain_decision
 from fairshield.periodic.policy import PeriodicPolicy
-from fairshield.periodic.repeated import kind_of
 from fairshield.policy import Policy
 from fairshield.records import Asked, Flag, Request, as_cost, as_flag
 from fairshield.runtime.batches import decide_windows
@@ -34,13 +33,6 @@ from fairshield.runtime.shield import Batch
 from fairshield.runtime.step import Decision, Why
 
 __getattr__ = old_names(__name__, NAMES)
-
-
-def decided_again(policy: Policy | PeriodicPolicy) -> dict[str, Any]:
-    """The arguments of :func:`fairshield.audit` that have every request decided again."""
-    kind = kind_of(policy)
-    window = kind.window_policy
-    return {"shield": Run(kind)} if window is None else {"policy": window}
 
 
 class Run(Course):

@@ -16,11 +16,10 @@ from fairshield.adapters.frames.columns import (
     order_of_arrival,
 )
 from fairshield.adapters.frames.native import opened_frame
-from fairshield.analysis.audit import audit
 from fairshield.analysis.report import AuditReport
 from fairshield.base.errors import check_kind
 from fairshield.periodic import PeriodicPolicy
-from fairshield.periodic.run import decided_again
+from fairshield.periodic.audit import audit
 from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.spec import Property
@@ -62,8 +61,7 @@ def audit_frame(
         "audit_frame asks whether a property held: give it one, or the policy that decided",
     )  # fmt: skip
     if not isinstance(prop, Property):
-        options |= decided_again(prop)
-        prop = prop.prop
+        options["policy"], prop = prop, prop.prop
     reading = FrameColumns(group, proposed, cost, outcome, score, threshold, order_by)
     if proposed is None and score is None and "proposed" in opened.columns:
         proposed = "proposed"

@@ -9,20 +9,20 @@ every request once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import repeat
-from typing import Any
 
 from fairshield.analysis.auditor import LogAuditor
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport
-from fairshield.analysis.terms import DecidingRun, agreed, check_by, check_deciders, check_points
+from fairshield.analysis.terms import agreed, check_by, check_points
 from fairshield.base.counts import Counts, Group, name_order
-from fairshield.base.errors import InvalidValueError, argument, check_kind
+from fairshield.base.errors import InvalidValueError, argument, called, check_kind
 from fairshield.base.groups import Unseen
+from fairshield.base.renamed import warn_renamed
+from fairshield.periodic.policy import PeriodicPolicy
+from fairshield.periodic.run import Run
 from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.records.dates import By, Calendar
-from fairshield.runtime.shield import Shield
 from fairshield.spec import Property
 
 
@@ -35,8 +35,8 @@ def audit(
     period: int | None = None,
     start: Counts | None = None,
     checkpoints: tuple[int, ...] = (),
-    policy: Policy | None = None,
-    shield: DecidingRun | None = None,
+    policy: Policy | PeriodicPolicy | Run | None = None,
+    shield: Run | None = None,
     watch: Callable[[Audited], None] | None = None,
     unseen: Unseen | str = "refuse",
     by: By | None = None,
@@ -72,11 +72,12 @@ def audit(
     checkpoints
         Earlier numbers of decisions after which the property had to hold as well.
     policy
-        Supplies what is not given of the above.  Every request is decided again from the logged
-        counters, and the first decision that differs is reported.
+        Of any kind.  It supplies what is not given of the above, every request is decided again
+        from the logged counters, and the first decision that differs is reported.  A
+        :class:`~fairshield.Run` that has decided nothing yet can be given instead: it makes these
+        decisions, and can be asked afterwards where it stands.
     shield
-        A :class:`~fairshield.Run` at its beginning, of windows or periods as they were decided;
-        takes the place of ``policy``.
+        The earlier name of ``policy``, where a run is given.
     watch
         Called with every decision as it is counted, for callers that need more than the report.
     unseen
@@ -106,13 +107,20 @@ def audit(
     """
     _check_property(prop)
     records = Record.each(records)
-    check_deciders(policy, shield)
-    terms: Any = policy if shield is None else shield.policy
-    if terms is not None:
-        groups = agreed("groups", groups, terms.groups)
-        start = agreed("start", start, terms.start)
-        *points, length = terms.due
-        if shield is not None and terms.goes_on:
+    if shield is not None:
+        warn_renamed("audit(shield=...)", "audit(policy=...)")
+        if policy is not None:
+            raise InvalidValueError(
+                f"{called('shield')} is the earlier name of {called('policy')}, and both are "
+                "given: leave out one of the two"
+            )
+    run = _run_of(policy if shield is None else shield)
+    kind = None if run is None else run.policy
+    if kind is not None:
+        groups = agreed("groups", groups, kind.groups)
+        start = agreed("start", start, kind.start)
+        *points, length = kind.due
+        if kind.goes_on:
             period = agreed("period", period, length)
         else:
             horizon = agreed("horizon", horizon, length)
@@ -120,7 +128,7 @@ def audit(
             checkpoints = agreed("checkpoints", given, tuple(points))
     calendar = Calendar(by, date_format, timezone)
     if by is not None:
-        check_by(by, horizon, period, terms)
+        check_by(by, horizon, period, kind)
         records = calendar.in_order(records)
     if groups is None:
         records = list(records)
@@ -135,10 +143,22 @@ def audit(
         prop, start, horizon=period or horizon, goes_on=period is not None,
         points=frozenset(checkpoints),
     )  # fmt: skip
-    # A run begins its windows by itself.
-    deciders = repeat(shield) if policy is None else map(Shield, repeat(policy))
-    decided_for = None if terms is None else terms.prop
-    return LogAuditor(recount, deciders, decided_for, watch, calendar).read(records, others)
+    decided_for = None if kind is None else kind.prop
+    return LogAuditor(recount, run, decided_for, watch, calendar).read(records, others)
+
+
+def _run_of(policy: Policy | PeriodicPolicy | Run | None) -> Run | None:
+    """The run that decides the log again; refuses one that has decided before the log begins."""
+    if policy is None:
+        return None
+    if not isinstance(policy, Run):
+        return Run(policy)
+    if policy.decided:
+        raise InvalidValueError(
+            f"the run given as {called('policy')} has decided already, {policy.decided} times: "
+            "give its policy, run.policy, or a new run of it"
+        )
+    return policy
 
 
 def _check_property(prop: object) -> None:
