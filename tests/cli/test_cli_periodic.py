@@ -360,8 +360,8 @@ def test_audits_that_contradict_themselves_are_refused(
         ([*PARITY, "--period", "0"], "period must be a whole number of at least 1, got 0"),
         (["--period", "5"], "--policy POLICY, or --property and --bound"),
         ([*own, "--period", "6"], "period 6 is not the policy's 5"),
-        ([*own, "--horizon", "5"], "neither a horizon nor checkpoints"),
-        (["--policy", plain, "--period", "5"], "neither a horizon nor checkpoints"),
+        ([*own, "--horizon", "5"], "--horizon 5 is not the policy's none: leave it out"),
+        (["--policy", plain, "--period", "5"], "--period 5 is not the policy's none"),
     ):
         result = command("audit", log("dynamic"), *options)
         assert (result.exit_code, result.stdout) == (2, "")

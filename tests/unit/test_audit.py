@@ -487,8 +487,8 @@ def test_periods_and_windows_do_not_mix(options: dict[str, Any], sentence: str) 
         ({"period": 4}, "period 4 is not the policy's 3: leave it out"),
         ({"groups": ("b", "a")}, "groups .* is not the policy's"),
         ({"start": fs.Counts({"a": (1, 1), "b": (0, 0)})}, "start .* is not the policy's"),
-        ({"horizon": 3}, "neither a horizon nor checkpoints"),
-        ({"checkpoints": (1,)}, "neither a horizon nor checkpoints"),
+        ({"horizon": 3}, "horizon 3 is not the policy's none: leave it out"),
+        ({"checkpoints": (1,)}, r"checkpoints \(1,\) is not the policy's \(\)"),
     ],
 )
 def test_what_contradicts_the_periodic_shield_is_refused(

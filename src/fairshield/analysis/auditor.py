@@ -131,7 +131,7 @@ class LogAuditor:
 
     def _ends(self, record: Record, following: Record | None) -> bool:
         """Whether the window is over after this record."""
-        if self.recount.horizon is not None:
+        if self.recount.rule.length is not None:
             return self.recount.full
         if following is None or self.calendar.by is None:
             return following is None
@@ -269,6 +269,9 @@ class LogAuditor:
             checked=self.checked,
             told=self.told,
             coverage=self._coverage(),
+            start=self.recount.start,
+            rule=self.recount.rule,
+            by=self.calendar.by,
         )
         if report.latest is None:
             return report

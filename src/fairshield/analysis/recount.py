@@ -8,6 +8,7 @@ the command line and of databases count with it.
 from __future__ import annotations
 
 from fairshield.base.counts import Counts, Group
+from fairshield.runtime.window_rule import WindowRule
 from fairshield.spec import Finding, Property, Verdict, worst
 
 
@@ -20,32 +21,21 @@ class Recount:
         What had to hold.
     start
         Counters before the first decision of a window, or of the first period.
-    horizon
-        Decisions in a window or period; ``None``: the caller ends them with :meth:`end`.
-    goes_on
-        Whether counters go on from one period to the next.
-    points
-        Earlier positions at which the property had to hold.
+    rule
+        How long windows are, and when the property had to hold; without a length the caller ends
+        them with :meth:`end`.
     """
 
-    def __init__(
-        self,
-        prop: Property,
-        start: Counts,
-        *,
-        horizon: int | None,
-        goes_on: bool,
-        points: frozenset[int],
-    ) -> None:
-        self.prop, self.start, self.horizon = prop, start, horizon
-        self.goes_on, self.points = goes_on, points
+    def __init__(self, prop: Property, start: Counts, rule: WindowRule) -> None:
+        self.prop, self.start, self.rule = prop, start, rule
+        self._due = frozenset(rule.due)
         self.windows = 0
         self._begin()
 
     def _begin(self) -> None:
         self.decided = 0
         self._verdicts: set[Verdict] = set()
-        if not self.goes_on or not self.windows:
+        if not self.rule.goes_on or not self.windows:
             self.seen = {group: count.seen for group, count in self.start.items()}
             self.accepted = {group: count.accepted for group, count in self.start.items()}
 
@@ -69,12 +59,12 @@ class Recount:
     @property
     def full(self) -> bool:
         """Whether the window has all its decisions."""
-        return self.decided == self.horizon
+        return self.decided == self.rule.length
 
     @property
     def due(self) -> bool:
         """Whether the property has to hold of the counters now, by their position alone."""
-        return self.full or self.decided in self.points
+        return self.decided in self._due
 
     def judge(self) -> Finding:
         """Ask the property about the counters now."""

@@ -10,7 +10,9 @@ from fairshield.base.plain import plain_counts, plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.records import Record
+from fairshield.records.dates import By
 from fairshield.runtime.step import Decision
+from fairshield.runtime.window_rule import WindowRule
 from fairshield.spec import Finding, GroupRate, Reach, Verdict, verdict_of
 from fairshield.spec.outcomes import Coverage
 
@@ -132,6 +134,11 @@ class AuditReport:
         How each group fared in the :attr:`latest` window, those of the highest rates first.
     reach
         Which pairs of groups the property bound at the ends of windows; ``None`` if none has ended.
+    start
+        Counters before the first decision of a window, or of the first period.
+    rule, by
+        How long windows are and when the property had to hold in them; the calendar period that a
+        window is, ``"quarter"`` for one, else ``None``.
     """
 
     prop: str
@@ -150,6 +157,9 @@ class AuditReport:
     coverage: Coverage | None = None
     groups: tuple[GroupRate, ...] = ()
     reach: Reach | None = None
+    start: Counts = field(default_factory=lambda: Counts({}))
+    rule: WindowRule = field(default_factory=WindowRule)
+    by: By | None = None
 
     cost_paid = Renamed("paid")
 
@@ -163,10 +173,20 @@ class AuditReport:
         """Whether windows are calendar periods, which have names."""
         return bool(self.windows) and self.windows[0].name is not None
 
-    def label(self, window: int, first: int = 0) -> str:
-        """What a window is called: its calendar period, or its number, counted from ``first``."""
+    @property
+    def noun(self) -> str:
+        """The word for a window: ``"window"``, ``"period"``, or that of its calendar period."""
+        return self.by or self.rule.noun
+
+    def label(self, window: int) -> str:
+        """What a window is called: its calendar period, or a number: of periods counted from 1."""
         known = self.windows[window].name if window < len(self.windows) else None
-        return f"{window + first:,}" if known is None else known
+        return f"{window + self.rule.first:,}" if known is None else known
+
+    def name(self, window: int) -> str:
+        """The label of a window, with the noun where it is a number."""
+        label = self.label(window)
+        return label if self.named else f"{self.noun} {label}"
 
     @property
     def holds(self) -> bool:

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from fairshield.base.counts import Counts, is_whole, so_far
+from fairshield.base.counts import Counts, so_far
 from fairshield.base.errors import InvalidValueError, argument, called
 from fairshield.records.dates import By
+from fairshield.runtime.window_rule import WindowRule
 
 
-def check_points(horizon: int | None, period: int | None, checkpoints: tuple[int, ...]) -> None:
-    """Refuse horizons, periods and checkpoints that are not numbers of decisions, or that clash."""
-    if period is not None and (horizon is not None or checkpoints):
-        raise InvalidValueError(
-            f"a period of {period!r} goes with neither a horizon nor checkpoints: in periods "
-            "counters go on, in windows they begin again; leave out one of the two"
-        )
-    for name, number in (("horizon", horizon), ("period", period)):
-        if number is not None and not (is_whole(number) and number >= 1):
-            raise InvalidValueError(f"{name} must be a whole number of at least 1, got {number!r}")
-    for point in checkpoints:
-        if not is_whole(point) or point < 1 or point > (horizon or point):
-            most = "" if horizon is None else f" to the horizon {horizon}"
-            raise InvalidValueError(
-                f"checkpoints must be whole numbers from 1{most}, got {point!r}"
-            )
-
-
-def check_by(by: By, horizon: int | None, period: int | None, decider: object) -> None:
+def check_by(by: By, rule: WindowRule, policy: object) -> None:
     """Refuse calendar windows together with a policy, a horizon or a period."""
-    if decider is not None:
+    if policy is not None:
         raise InvalidValueError(
             f"{argument('by', by)} parts the log by dates, and a policy decides windows of so many "
             f"decisions in their order: check the property alone, without {called('policy')}"
         )
-    for name, number in (("horizon", horizon), ("period", period)):
+    for name, number in (("horizon", rule.horizon), ("period", rule.period)):
         if number is not None:
             raise InvalidValueError(
                 f"{argument('by', by)} makes a window of each {by}, {argument(name, number)} of "
@@ -57,6 +41,20 @@ def agreed(
             f"{instead}"
         )
     return of_policy
+
+
+def check_agreed(
+    rule: WindowRule,
+    *,
+    horizon: int | None = None,
+    period: int | None = None,
+    checkpoints: Iterable[int] = (),
+    **words: str,
+) -> None:
+    """Refuse windows other than those of the policy; ``words`` are those of :func:`agreed`."""
+    agreed("horizon", horizon, rule.horizon, **words)
+    agreed("period", period, rule.period, **words)
+    agreed("checkpoints", tuple(sorted(set(checkpoints))) or None, rule.checkpoints, **words)
 
 
 def _told(value: Any) -> str:

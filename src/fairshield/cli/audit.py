@@ -11,7 +11,7 @@ from fairshield.analysis.report import AuditReport
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Unseen
 from fairshield.cli.audit_database import audit_all, receipt_of
-from fairshield.cli.audit_log import Task, audit_one, data_of
+from fairshield.cli.audit_log import AuditTask, audit_one, data_of
 from fairshield.cli.audit_report import print_report
 from fairshield.cli.extras import needed_by
 from fairshield.cli.options import (
@@ -150,7 +150,7 @@ def audit(
         )
     if date is not None and page is None:
         raise InvalidValueError("--date goes with --html: it is printed on the page")
-    task = Task(log[0], policy, names, reading, unseen, chosen, date or "", imports_of(ctx))
+    task = AuditTask(log[0], policy, names, reading, unseen, chosen, date or "", imports_of(ctx))
     if page is None:
         found, written = audit_one(task), None
     else:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from fairshield.adapters.specfile import parse_property, parse_start
 from fairshield.analysis.report import AuditReport
-from fairshield.base.counts import Counts
 from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Unseen
 from fairshield.cli.output import reading_bar
@@ -19,9 +18,16 @@ from fairshield.records.lines import Trace
 from fairshield.records.reading import Reading
 from fairshield.spec import Property
 
+_ASKED = ("horizon", "period", "checkpoints", "by", "date_format", "timezone")
+"""Options that are arguments of :func:`fairshield.audit` by the same name."""
 
-class Task(NamedTuple):
-    """Task holds the arguments of an audit: the log, the policy, and how records are read."""
+
+class AuditTask(NamedTuple):
+    """AuditTask holds what ``fairshield audit`` was asked: the log, how to read it, what to check.
+
+    ``chosen`` are the options that were given about the property, its windows and dates, by their
+    names; ``date`` is that of the page, ``imports`` are modules with properties of the user's own.
+    """
 
     log: str
     policy: Path | None
@@ -39,22 +45,12 @@ class Found(NamedTuple):
     ``run`` has decided the log again, if a policy was given.
     """
 
-    task: Task
+    task: AuditTask
     report: AuditReport
     prop: Property
     run: Run | None
-    start: Counts | None
     trace: Trace
     keeper: Any
-
-    @property
-    def noun(self) -> str:
-        """What the parts of the log are called: a window, a period or a calendar period."""
-        if "by" in self.task.chosen:
-            return str(self.task.chosen["by"])
-        if self.policy is not None:
-            return self.policy.noun
-        return "period" if "period" in self.task.chosen else "window"
 
     @property
     def policy(self) -> PeriodicPolicy | None:
@@ -69,7 +65,7 @@ class Found(NamedTuple):
         return self.run.guarantee
 
 
-def audit_one(task: Task, keeper: Any = None) -> Found:
+def audit_one(task: AuditTask, keeper: Any = None) -> Found:
     """Audit the log; ``keeper`` is shown every decision on the way."""
     chosen = task.chosen
     loaded = None if task.policy is None else kind_of(load_policy(task.policy))
@@ -88,16 +84,13 @@ def audit_one(task: Task, keeper: Any = None) -> Found:
             if groups is None
             else (record.declared(groups, empty=task.unseen.empty) for record in records),
             groups=groups,
-            horizon=chosen.get("horizon"),
-            period=chosen.get("period"),
             start=start,
-            checkpoints=chosen.get("checkpoints", ()),
             watch=keeper,
             policy=run,
             unseen=task.unseen,
-            **{key: chosen[key] for key in ("by", "date_format", "timezone") if key in chosen},
+            **{key: chosen[key] for key in _ASKED if key in chosen},
         )
-    return Found(task, report, prop, run, start, trace, keeper)
+    return Found(task, report, prop, run, trace, keeper)
 
 
 def data_of(found: Found) -> dict[str, Any]:

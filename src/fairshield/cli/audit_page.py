@@ -13,14 +13,14 @@ from typing import Any
 import click
 
 from fairshield.base.errors import InvalidValueError
-from fairshield.cli.audit_log import Found, Task, audit_one
+from fairshield.cli.audit_log import AuditTask, Found, audit_one
 from fairshield.cli.output import check_target
 from fairshield.cli.reading import given_reading
 from fairshield.policy.artifact import digest_of, replacing
 from fairshield.reports.dossier import MARK, Keeper, Source, collect, render
 
 
-def audit_with_page(task: Task, page: str) -> tuple[Found, dict[str, Any]]:
+def audit_with_page(task: AuditTask, page: str) -> tuple[Found, dict[str, Any]]:
     """Audit the log and write the page; returns what was found, and what was written where."""
     target = _target(page, task.log)
     found = audit_one(task, Keeper())
@@ -45,7 +45,7 @@ def _target(page: str, log: str) -> Path:
 
 def _write(found: Found, target: Path) -> dict[str, Any]:
     """Write the page; returns where it is, its size and its digest."""
-    task, chosen = found.task, found.task.chosen
+    task = found.task
     if not found.report.overruled_by_group:
         raise InvalidValueError(
             f"{task.log}: the log has no decisions, and a page names the groups: name them with "
@@ -63,11 +63,6 @@ def _write(found: Found, target: Path) -> dict[str, Any]:
         if file is None
         else Source(name=file.name, sha256=digest_of(file), size=file.stat().st_size),
         standing=found.guarantee,
-        start=found.start,
-        checkpoints=chosen.get("checkpoints", ()),
-        horizon=chosen.get("horizon"),
-        period=chosen.get("period"),
-        by=chosen.get("by"),
         command=_command(task, target),
         date=task.date,
     )
@@ -78,7 +73,7 @@ def _write(found: Found, target: Path) -> dict[str, Any]:
     return {"path": str(target), "bytes": len(content), "sha256": digest}
 
 
-def _command(task: Task, target: Path) -> str:
+def _command(task: AuditTask, target: Path) -> str:
     """The command that makes the page again, run in a folder with the files."""
     words = ["fairshield", "audit", "-" if task.log == "-" else Path(task.log).name]
     if task.policy is not None:

@@ -21,7 +21,8 @@ _GROUPS = 6
 
 def print_report(found: Found) -> None:
     """What was found, for people."""
-    report, noun, guarantee = found.report, found.noun, found.guarantee
+    report, guarantee = found.report, found.guarantee
+    noun = report.noun
     complete = [window for window in report.windows if window.complete]
     print_facts(
         [
@@ -31,7 +32,7 @@ def print_report(found: Found) -> None:
             *_start(found),
             ("decisions", f"{report.decisions:,}"),
             *_interventions(report),
-            ("widest pair", _widest(report, noun)),
+            ("widest pair", _widest(report)),
             *_derived_again(found),
             *_followed(report),
             *([] if report.doubt is None else [("outcomes", report.doubt)]),
@@ -39,13 +40,13 @@ def print_report(found: Found) -> None:
         ]
     )
     if report.violations:
-        _print_violations(report, noun)
+        _print_violations(report)
     if len(report.groups) > 2:
         _print_groups(found)
     if report.widest is not None:
         _print_pairs(found, report.widest)
-    if (noun == "period" or "by" in found.task.chosen) and complete:
-        _print_ends(report, noun)
+    if (report.rule.goes_on or report.by is not None) and complete:
+        _print_ends(report)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
 
@@ -116,8 +117,8 @@ def _another_property(found: Found) -> list[tuple[str, str]]:
 
 def _start(found: Found) -> list[tuple[str, str]]:
     """The line about counters at the start, which no decision of the log made."""
-    start = found.start or (None if found.policy is None else found.policy.start)
-    if start is None or not any(count.seen for count in start.values()):
+    start = found.report.start
+    if not any(count.seen for count in start.values()):
         return []
     return [
         (
@@ -161,17 +162,11 @@ def _by_group(people: dict[Group, int]) -> str:
     return f"{text}, {left:,} of {more:,} more groups" if more else text
 
 
-def _widest(report: AuditReport, noun: str) -> str:
+def _widest(report: AuditReport) -> str:
     window = report.widest
     if window is None:
-        return f"no {noun} has ended"
-    return f"{_name(report, noun, report.windows.index(window))}: {window.finding}"
-
-
-def _name(report: AuditReport, noun: str, number: int) -> str:
-    """A window: a calendar period by its name, others by a number, a period's from 1."""
-    label = report.label(number, 1 if noun == "period" else 0)
-    return label if report.named else f"{noun} {label}"
+        return f"no {report.noun} has ended"
+    return f"{report.name(report.windows.index(window))}: {window.finding}"
 
 
 def _derived_again(found: Found) -> list[tuple[str, str]]:
@@ -211,18 +206,18 @@ def _moment(found: Found) -> str:
         return "so far"
     if len(report.windows) == 1 and not report.named:
         return "of the whole log"
-    return f"at the end of {_name(report, found.noun, number)}"
+    return f"at the end of {report.name(number)}"
 
 
 def _decimal(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _print_violations(report: AuditReport, noun: str) -> None:
+def _print_violations(report: AuditReport) -> None:
     click.echo("\nViolations")
     rows = [
         [
-            _name(report, noun, violation.window),
+            report.name(violation.window),
             f"{violation.line:,}",
             f"{violation.position:,}",
             violation.finding.shown,
@@ -268,7 +263,7 @@ def _print_pairs(found: Found, window: Window) -> None:
         return
     pairs = found.prop.findings(window.counts)
     place = found.report.windows.index(window)
-    click.echo(f"\nWidest pairs at the end of {_name(found.report, found.noun, place)}")
+    click.echo(f"\nWidest pairs at the end of {found.report.name(place)}")
     rows = [
         [*_pair_row(window.counts, finding), _SAID[finding.verdict]] for finding in pairs[:_PAIRS]
     ]
@@ -282,13 +277,13 @@ def _pair_row(counts: Counts, finding: Finding) -> list[str]:
     return [*_counters(counts, finding), finding.shown]
 
 
-def _print_ends(report: AuditReport, noun: str) -> None:
+def _print_ends(report: AuditReport) -> None:
     """Counters at the last ends: of periods, since the beginning of the run."""
-    click.echo(f"\nAt the end of each {noun}")
+    click.echo(f"\nAt the end of each {report.noun}")
     complete = [(i, window) for i, window in enumerate(report.windows) if window.complete]
     rows = [
         [
-            _name(report, noun, i),
+            report.name(i),
             f"{window.last_line:,}",
             window.finding.shown,
             *_counters(window.counts, window.finding),

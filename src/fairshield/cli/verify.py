@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fairshield.adapters.specfile import parse_property, parse_start
-from fairshield.analysis.terms import agreed
+from fairshield.analysis.terms import agreed, check_agreed
 from fairshield.analysis.verify import Verification
 from fairshield.base.counts import Counts
 from fairshield.base.errors import ArtifactError, InvalidValueError
@@ -114,17 +114,14 @@ def verify(
 
 def _check_window(policy: PeriodicPolicy, asked: dict[str, Any]) -> None:
     """Refuse a policy for another window than was asked for."""
-    points = tuple(sorted(set(asked.get("checkpoints", ())))) or None
     start = parse_start(asked, policy.groups)
     if start is None and asked:
         # Large counters at the start can outweigh all decisions, so --start must allow them.
         start = Counts.zero(policy.groups)
-    said = asked | {"start": start, "checkpoints": points}
-    known = policy.terms() | {"start": policy.start}
-    if not policy.goes_on:
-        known["checkpoints"] = policy.due[:-1]
-    for key in ("horizon", "period", "checkpoints", "start"):
-        agreed(key, said.get(key), known.get(key), instead="ask for another policy")
+    instead = "ask for another policy"
+    said = {key: asked[key] for key in ("horizon", "period", "checkpoints") if key in asked}
+    check_agreed(policy.window_rule, **said, instead=instead)
+    agreed("start", start, policy.start, instead=instead)
 
 
 def _verified(

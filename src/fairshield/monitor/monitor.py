@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairshield.analysis.terms import agreed
+from fairshield.analysis.terms import agreed, check_agreed
 from fairshield.base.counts import Counts, Group, group_name, unknown_group
 from fairshield.base.errors import InvalidValueError, argument
 from fairshield.base.groups import Coded, group_column, places_among
@@ -43,6 +43,7 @@ from fairshield.monitor.words import KINDS, evidence_words
 from fairshield.periodic import PeriodicPolicy, kind_of
 from fairshield.policy import Policy, Specification
 from fairshield.records import Flag, as_cost, as_flag
+from fairshield.runtime.window_rule import WindowRule
 from fairshield.spec import Property, Verdict, reach_of, verdict_of
 from fairshield.spec.outcomes import PAGE, Coverage, OutcomeTally
 from fairshield.synthesis import make_policy
@@ -126,34 +127,36 @@ class Monitor:
                     f"the shadow policy keeps {beside.prop}, the monitor watches {prop}: watch "
                     "shadow.prop, or make a policy for the property"
                 )
-            horizon = _of_shadow("horizon", horizon, beside.terms().get("horizon"))
-            period = _of_shadow("period", period, beside.terms().get("period"))
-            start = _of_shadow("start", start, beside.start)
+            whose, instead = "the shadow policy's", "monitor without a shadow"
+            check_agreed(
+                beside.window_rule, horizon=horizon, period=period, whose=whose, instead=instead
+            )
+            start = agreed("start", start, beside.start, whose=whose, instead=instead)
             inputs = beside.inputs if inputs is None else inputs
-        check_numbers(horizon, period, confidence, min_group_size, keep)
-        self.prop, self.horizon, self.period = prop, horizon, period
+        check_numbers(confidence, min_group_size, keep)
+        self.prop = prop
+        self._rule = (
+            WindowRule.of(horizon=horizon, period=period) if beside is None else beside.window_rule
+        )
         self.confidence, self.keep = float(confidence), int(keep)
         self.least = max(int(min_group_size), prop.min_support)
-        self._size = horizon if period is None else period
         names = names_of(groups, start, inputs, beside)
         check_order(prop, names)
         self._closed = names is not None
         zero = Counts.zero(names or ()) if start is None else start
         self._tally = MonitorTally(
-            prop,
-            size=self._size,
-            goes_on=horizon is None,
-            start=zero,
-            keep=self.keep,
+            prop, zero, self._rule, keep=self.keep,
             compared=None if beside is None else beside.last,
-        )
+        )  # fmt: skip
         self._ledger = self._tally.ledger
         self._index = {group: i for i, group in enumerate(self._ledger.groups)}
         self._biases = Biases(
             prop, self._ledger, alpha=1.0 - self.confidence, least=self.least,
             all_known=self._closed,
         )  # fmt: skip
-        self._watch = None if inputs is None else Watch(inputs, self._size, 1.0 - self.confidence)
+        self._watch = (
+            None if inputs is None else Watch(inputs, self._rule.length, 1.0 - self.confidence)
+        )
         self._needs_outcome = prop.relevant_outcome is not None
         self._told = OutcomeTally()
         self._violations: deque[Alarm] = deque(maxlen=self.keep)
@@ -266,7 +269,7 @@ class Monitor:
         The window is over then, and is judged once.  With a horizon or a period nothing is left to
         judge: what is unfinished does not have to be fair.
         """
-        if self._size is not None or self._ledger.windows or not self.decided:
+        if self._rule.length is not None or self._ledger.windows or not self.decided:
             return ()
         alarms = tuple(map(self._violation, self._tally.close(early=True)))
         self._add(alarms)
@@ -340,8 +343,9 @@ class Monitor:
     def _violation(self, window: MonitoredWindow) -> Alarm:
         people = ", ".join(f"{c.accepted} of {c.seen} in {g}" for g, c in window.counts.items())
         message = (
-            f"{self._noun} {window.number} ended unfair: {self.prop.finding(window.counts)}, with "
-            f"{people} accepted; a shield would have kept it fair (synthesize)"
+            f"{self._rule.noun} {window.number} ended unfair: "
+            f"{self.prop.finding(window.counts)}, with {people} accepted; a shield would have kept "
+            "it fair (synthesize)"
         )
         return Alarm("violation", window.at, message, window.number)
 
@@ -354,13 +358,20 @@ class Monitor:
         return Alarm("model", at, message, self._window_of(at))
 
     def _window_of(self, at: int) -> int:
-        return 0 if self._size is None else (at - 1) // self._size
-
-    @property
-    def _noun(self) -> str:
-        return "period" if self.period is not None else "window"
+        length = self._rule.length
+        return 0 if length is None else (at - 1) // length
 
     # What was seen --------------------------------------------------------------------------
+
+    @property
+    def horizon(self) -> int | None:
+        """Decisions in a window, in which counters begin again."""
+        return self._rule.horizon
+
+    @property
+    def period(self) -> int | None:
+        """Decisions in a period, from which counters go on."""
+        return self._rule.period
 
     @property
     def decided(self) -> int:
@@ -408,7 +419,7 @@ class Monitor:
             prop=str(self.prop),
             limit=self.prop.limit,
             confidence=self.confidence,
-            noun=self._noun,
+            noun=self._rule.noun,
             decisions=ledger.decided,
             overruled=ledger.overruled,
             paid=ledger.paid,
@@ -437,7 +448,7 @@ class Monitor:
 
     def _verdict(self, now: Verdict) -> Verdict:
         verdicts = self._ledger.shielded
-        if self.decided and not verdicts.windows and self._size is None:
+        if self.decided and not verdicts.windows and self._rule.length is None:
             return now
         return verdict_of(unfair=verdicts.unfair, fair=verdicts.fair)
 
@@ -567,11 +578,6 @@ class Monitor:
 
 
 # Helpers ------------------------------------------------------------------------------------
-
-
-def _of_shadow(name: str, given: Any, of_policy: Any) -> Any:
-    whose, instead = "the shadow policy's", "monitor without a shadow"
-    return agreed(name, given, of_policy, whose=whose, instead=instead)
 
 
 def _order(alarm: Alarm) -> tuple[int, int]:

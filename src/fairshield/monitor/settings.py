@@ -50,21 +50,9 @@ def check_order(prop: Property, named: tuple[Group, ...] | None) -> None:
         )
 
 
-def check_numbers(
-    horizon: int | None, period: int | None, confidence: float, min_group_size: int, keep: int
-) -> None:
-    """Refuse numbers out of range, and a horizon together with a period."""
-    if horizon is not None and period is not None:
-        raise InvalidValueError(
-            f"a period of {period!r} goes without a horizon ({horizon!r}): in periods counters go "
-            "on, in windows they begin again; leave out one of the two"
-        )
-    for name, value, least in (
-        ("horizon", 1 if horizon is None else horizon, 1),
-        ("period", 1 if period is None else period, 1),
-        ("min_group_size", min_group_size, 0),
-        ("keep", keep, 1),
-    ):
+def check_numbers(confidence: float, min_group_size: int, keep: int) -> None:
+    """Refuse numbers out of range."""
+    for name, value, least in (("min_group_size", min_group_size, 0), ("keep", keep, 1)):
         if not (is_whole(value) and value >= least):
             raise InvalidValueError(
                 f"{called(name)} must be a whole number of at least {least}, got {value!r}"

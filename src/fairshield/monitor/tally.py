@@ -15,6 +15,7 @@ from fairshield.base.plain import plain_number
 from fairshield.monitor.report import MonitoredWindow, number_from
 from fairshield.runtime.judging import Flags, Ints, Moments
 from fairshield.runtime.ledger import Ledger
+from fairshield.runtime.window_rule import WindowRule
 from fairshield.spec import Property, Verdict
 
 Floats = NDArray[np.float64]
@@ -27,12 +28,10 @@ class MonitorTally:
     ----------
     prop
         What should hold.
-    size
-        Decisions in a window; ``None``: one without an end.
-    goes_on
-        Whether counters go on from one window to the next, as they do in periods.
     start
         Counters before the first decision of every window, or of the first period.
+    rule
+        How long windows are, and whether counters go on.
     keep
         How many windows are kept one by one.
     compared
@@ -42,15 +41,15 @@ class MonitorTally:
     def __init__(
         self,
         prop: Property,
-        *,
-        size: int | None,
-        goes_on: bool,
         start: Counts,
+        rule: WindowRule,
+        *,
         keep: int,
         compared: int | None = None,
     ) -> None:
-        due = () if size is None else (size,)
-        self.ledger = Ledger(prop, start, due=due, goes_on=goes_on, proposals=False)
+        # An endless window keeps its counters when it is ended, because no other one begins.
+        goes_on = rule.goes_on or rule.length is None
+        self.ledger = Ledger(prop, start, due=rule.due, goes_on=goes_on, proposals=False)
         self.prop, self._compared = prop, compared
         self.largest_measured, self.unfair_compared = 0.0, 0
         self.recent: deque[MonitoredWindow] = deque(maxlen=keep)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from fairshield.analysis.auditor import LogAuditor
 from fairshield.analysis.recount import Recount
 from fairshield.analysis.report import Audited, AuditReport
-from fairshield.analysis.terms import agreed, check_by, check_points
+from fairshield.analysis.terms import agreed, check_agreed, check_by
 from fairshield.base.counts import Counts, Group, name_order
 from fairshield.base.errors import InvalidValueError, argument, called, check_kind
 from fairshield.base.groups import Unseen
@@ -23,6 +23,7 @@ from fairshield.periodic.run import Run
 from fairshield.policy import Policy
 from fairshield.records import Record
 from fairshield.records.dates import By, Calendar
+from fairshield.runtime.window_rule import WindowRule
 from fairshield.spec import Property
 
 
@@ -116,19 +117,16 @@ def audit(
             )
     run = _run_of(policy if shield is None else shield)
     kind = None if run is None else run.policy
-    if kind is not None:
+    if kind is None:
+        rule = WindowRule.of(horizon=horizon, period=period, checkpoints=checkpoints)
+    else:
+        rule = kind.window_rule
+        check_agreed(rule, horizon=horizon, period=period, checkpoints=checkpoints)
         groups = agreed("groups", groups, kind.groups)
         start = agreed("start", start, kind.start)
-        *points, length = kind.due
-        if kind.goes_on:
-            period = agreed("period", period, length)
-        else:
-            horizon = agreed("horizon", horizon, length)
-            given = tuple(sorted(set(checkpoints))) or None
-            checkpoints = agreed("checkpoints", given, tuple(points))
     calendar = Calendar(by, date_format, timezone)
     if by is not None:
-        check_by(by, horizon, period, kind)
+        check_by(by, rule, kind)
         records = calendar.in_order(records)
     if groups is None:
         records = list(records)
@@ -136,15 +134,11 @@ def audit(
     if groups:  # an empty log shows none
         _check_two(groups)
         prop.check_groups(len(groups))
-    check_points(horizon, period, checkpoints)
     start = Counts.zero(groups) if start is None else Counts({g: start[g] for g in groups})
     others = Unseen.of(unseen).among(groups)
-    recount = Recount(
-        prop, start, horizon=period or horizon, goes_on=period is not None,
-        points=frozenset(checkpoints),
-    )  # fmt: skip
     decided_for = None if kind is None else kind.prop
-    return LogAuditor(recount, run, decided_for, watch, calendar).read(records, others)
+    auditor = LogAuditor(Recount(prop, start, rule), run, decided_for, watch, calendar)
+    return auditor.read(records, others)
 
 
 def _run_of(policy: Policy | PeriodicPolicy | Run | None) -> Run | None:

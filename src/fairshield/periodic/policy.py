@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fairshield.base.counts import Counts, Group, in_words
 from fairshield.base.errors import ArtifactError
@@ -21,12 +21,12 @@ from fairshield.inputs import Inputs
 from fairshield.periodic.conditions import Condition
 from fairshield.policy import Policy, reading
 from fairshield.policy.artifact import read_artifact
+from fairshield.runtime.window_rule import Noun, WindowRule
 from fairshield.spec import Certificate, Property, can_ever_bind
 
 if TYPE_CHECKING:
     from fairshield.periodic.cumulative import CumulativePolicy
 
-Noun = Literal["window", "period"]
 VACUOUS = "vacuous: the property can never bind, so nothing is promised"
 """What people read of the guarantee of such a property."""
 
@@ -58,8 +58,6 @@ class PeriodicPolicy(ABC):
     """Kinds that have files of their own, by their name there."""
     kind: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    noun: ClassVar[Noun] = "period"
-    """What one window of a run is called."""
     goes_on: ClassVar[bool] = True
     """Whether counters go on from one window to the next, or each begins anew."""
 
@@ -81,6 +79,16 @@ class PeriodicPolicy(ABC):
     def due(self) -> tuple[int, ...]:
         """Numbers of decisions of a window after which the property must hold, its end last."""
         return (self.length,)
+
+    @property
+    def window_rule(self) -> WindowRule:
+        """The length of windows, what is due in them, and whether counters go on."""
+        return WindowRule(self.length, self.due[:-1], self.goes_on)
+
+    @property
+    def noun(self) -> Noun:
+        """What one window of a run is called."""
+        return self.window_rule.noun
 
     @abstractmethod
     def window(self, counts: Counts, completed: int) -> WindowPolicy:

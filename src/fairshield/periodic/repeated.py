@@ -29,7 +29,6 @@ class Repeated(PeriodicPolicy):
 
     kind = "window"
     title = "repeated"
-    noun = "window"
     goes_on = False
 
     policy: Policy

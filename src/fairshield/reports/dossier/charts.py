@@ -46,10 +46,10 @@ def bias_chart(dossier: Dossier, series: DrawnSeries) -> Markup:
                 path = _path(shown, starts, at_x, at_y)
                 parts += [f'<path class="run {kind}" d="{path}"/>'] if path else []
     parts += _ends(dossier, series, low, high, at_x, at_y)
-    when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.called}"
+    when = "after each" if draws_ways(dossier) else f"at the end of each {dossier.report.noun}"
     label = (
         f"{series.axis.label}, {when} of {n:,} decisions; allowed is {series.axis.low:.4g} to "
-        f"{series.axis.high:.4g}. The same ends are in the table of {dossier.called}s."
+        f"{series.axis.high:.4g}. The same ends are in the table of {dossier.report.noun}s."
     )
     ticks = _with_edges(series.axis, low, high, at_y)
     return _svg(label, [*_axes(ticks, at_y, _x_ticks(n), at_x, "decisions"), *parts])
@@ -77,14 +77,14 @@ def _with_edges(axis: Axis, low: float, high: float, at_y: _Scale) -> list[float
 
 def draws_ways(dossier: Dossier) -> bool:
     """Whether the bias after every decision is drawn, and not only at the ends of windows."""
-    return dossier.goes_on or len(dossier.ends) <= _FEW_ENDS
+    return dossier.report.rule.goes_on or len(dossier.ends) <= _FEW_ENDS
 
 
 def within_chart(dossier: Dossier, series: DrawnSeries) -> Markup | None:
     """Bias by position in the window: its median, and where nine of ten windows are."""
     windows = [w for w in dossier.report.windows if w.complete]
-    length = dossier.length
-    if dossier.goes_on or length is None or len(windows) < _MANY_WINDOWS:
+    length = dossier.report.rule.length
+    if dossier.report.rule.goes_on or length is None or len(windows) < _MANY_WINDOWS:
         return None
     shown = np.unique(np.linspace(0, length - 1, min(length, _PLOT)).astype(np.int64))
     fans = []
@@ -142,7 +142,7 @@ def _settled(dossier: Dossier) -> NDArray[np.bool_]:
 
 def _starts(dossier: Dossier) -> Ints:
     """Decisions before which counters, and so lines, begin again."""
-    if dossier.goes_on or not len(dossier.ends):
+    if dossier.report.rule.goes_on or not len(dossier.ends):
         return np.zeros(1, np.int64)
     return np.concatenate(([0], dossier.ends[:-1]))
 

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.analysis.report import Audited, AuditReport
-from fairshield.base.counts import Counts, Group
-from fairshield.periodic import Guarantee, PeriodicPolicy, kind_of
-from fairshield.periodic.policy import Noun
-from fairshield.policy import Policy
+from fairshield.base.counts import Group
+from fairshield.periodic import Guarantee, PeriodicPolicy
 from fairshield.records.dates import DATES
 from fairshield.spec import Property
 
@@ -92,11 +90,8 @@ class Dossier:
 
     Attributes
     ----------
-    prop, groups, start, checkpoints
-        What had to hold, between whom, counted from where, and at which other moments.
-    goes_on, length
-        Whether counters go on from one window to the next, and the decisions of a window; ``None``:
-        the whole log is one window.
+    prop, groups
+        What had to hold, and between whom.
     report
         What the audit found.
     policy, standing
@@ -115,16 +110,10 @@ class Dossier:
         ``(windows,)``: paid.
     log, policy_file, command, date
         Where all of this comes from, and how to make it again.
-    by
-        The calendar period that is a window, ``"quarter"`` for one; else ``None``.
     """
 
     prop: Property
     groups: tuple[Group, ...]
-    start: Counts
-    checkpoints: tuple[int, ...]
-    goes_on: bool
-    length: int | None
     report: AuditReport
     policy: PeriodicPolicy | None
     standing: Guarantee | None
@@ -140,26 +129,6 @@ class Dossier:
     policy_file: Source | None
     command: str
     date: str
-    by: str | None = None
-
-    @property
-    def noun(self) -> Noun:
-        """``"period"`` if counters go on, else ``"window"``."""
-        return "period" if self.goes_on else "window"
-
-    @property
-    def first(self) -> int:
-        """The number of the first window: windows count from 0, periods from 1."""
-        return int(self.goes_on)
-
-    @property
-    def called(self) -> str:
-        """The word for a window: that of its calendar period (``"quarter"``) if it is one."""
-        return self.by or self.noun
-
-    def label(self, window: int) -> str:
-        """What a window is called."""
-        return self.report.label(window, self.first)
 
     @property
     def dated(self) -> bool:
@@ -242,24 +211,15 @@ def collect(
     *,
     prop: Property,
     log: Source,
-    policy: Policy | PeriodicPolicy | None = None,
+    policy: PeriodicPolicy | None = None,
     policy_file: Source | None = None,
     standing: Guarantee | None = None,
-    start: Counts | None = None,
-    checkpoints: tuple[int, ...] = (),
-    horizon: int | None = None,
-    period: int | None = None,
     command: str = "",
     date: str = "",
-    by: str | None = None,
 ) -> Dossier:
-    """The dossier of an audit that ``keeper`` has watched; arguments are those of the audit."""
+    """The dossier of an audit that ``keeper`` has watched."""
     groups = tuple(report.overruled_by_group)
     windows = report.windows
-    goes_on, length, kind = period is not None, period or horizon, None
-    if policy is not None:
-        kind = kind_of(policy)
-        goes_on, length, start, checkpoints = kind.goes_on, kind.length, kind.start, kind.due[:-1]
     counters = np.array(keeper.numbers, np.int64).reshape(-1, 2 * len(groups))
     paid = np.array([keeper.paid_by_window.get(i, 0.0) for i in range(len(windows))])
     ends = np.cumsum([window.decisions for window in windows], dtype=np.int64)
@@ -269,12 +229,8 @@ def collect(
     return Dossier(
         prop=prop,
         groups=groups,
-        start=Counts.zero(groups) if start is None else start,
-        checkpoints=tuple(sorted(set(checkpoints))),
-        goes_on=goes_on,
-        length=length,
         report=report,
-        policy=kind,
+        policy=policy,
         standing=standing,
         totals=tuple(_totals(keeper, group) for group in groups),
         overruled=tuple(keeper.overruled),
@@ -288,7 +244,6 @@ def collect(
         policy_file=policy_file,
         command=command,
         date=date,
-        by=by,
     )
 
 

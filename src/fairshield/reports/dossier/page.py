@@ -55,7 +55,7 @@ def _rendered(dossier: Dossier) -> str:
         requirement=dossier.prop.requirement(dossier.groups),
         formula=words.formula(dossier.prop),
         exceptions=words.exceptions(dossier.prop, len(dossier.groups)),
-        start=words.counted(dossier.start),
+        start=words.counted(dossier.report.start),
         promise=found,
         series=series,
         bias_chart=charts.bias_chart(dossier, series) if dossier.report.decisions else "",
@@ -151,15 +151,15 @@ def verdict(dossier: Dossier) -> tuple[str, str, str]:
 
 def _found(dossier: Dossier) -> tuple[str, str, str]:
     """What was found about the property."""
-    report, noun = dossier.report, dossier.called
+    report, noun = dossier.report, dossier.report.noun
     complete, unfair = dossier.complete, dossier.unfair
     judged = report.bound + report.exempt
     some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
     if not report.decisions:
         return "plain", "Nothing to check", "The log has no decisions."
     if report.conclusion == "violated":
-        named = ", ".join(map(dossier.label, unfair[:_NAMED]))
-        which = "" if dossier.by else f"number{_s(len(unfair))} "
+        named = ", ".join(map(dossier.report.label, unfair[:_NAMED]))
+        which = "" if dossier.report.by else f"number{_s(len(unfair))} "
         more = f" and {len(unfair) - _NAMED:,} more" if len(unfair) > _NAMED else ""
         return "bad", "Violated", (
             f"{report.prop} did not hold in {len(unfair):,} of {judged:,} {noun}{_s(judged)}: "
@@ -177,7 +177,7 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
             f"{report.prop} bound nothing in {where}. That is no finding of fairness: what was "
             "measured is below, and nothing was asked of it."
         )  # fmt: skip
-    points = " and at every checkpoint" if dossier.checkpoints else ""
+    points = " and at every checkpoint" if dossier.report.rule.checkpoints else ""
     where = f"all {judged:,} {noun}s" if judged > 1 else f"the {noun}"
     if report.exempt:
         where = f"{report.bound:,} of {judged:,} {noun}s"
@@ -193,13 +193,13 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
 
 def _exempt(dossier: Dossier) -> str:
     """A sentence about exempt windows, where there are others as well."""
-    n, noun = dossier.report.exempt, dossier.called
+    n, noun = dossier.report.exempt, dossier.report.noun
     was = "was" if n == 1 else "were"
     return f"{n:,} {noun}{_s(n)} {was} exempt: the property bound nothing there."
 
 
 def _unfinished(dossier: Dossier) -> str:
-    report, noun = dossier.report, dossier.called
+    report, noun = dossier.report, dossier.report.noun
     if not report.checked:
         return (
             f"No {noun} has ended, so {report.prop} did not have to hold yet (now "
@@ -221,13 +221,7 @@ def _widest(dossier: Dossier) -> str:
 
 
 def _place(dossier: Dossier, window: Window) -> str:
-    return _name(dossier, dossier.report.windows.index(window))
-
-
-def _name(dossier: Dossier, number: int) -> str:
-    """A window: a calendar period by its name, others by noun and number."""
-    label = dossier.label(number)
-    return label if dossier.by else f"{dossier.noun} {label}"
+    return dossier.report.name(dossier.report.windows.index(window))
 
 
 def _moment(dossier: Dossier) -> str:
@@ -235,9 +229,9 @@ def _moment(dossier: Dossier) -> str:
     report, number = dossier.report, dossier.report.latest
     if number is None or not report.windows[number].complete:
         return "so far"
-    if len(report.windows) == 1 and not dossier.by:
+    if len(report.windows) == 1 and not dossier.report.by:
         return "in the whole log"
-    return f"at the end of {_name(dossier, number)}"
+    return f"at the end of {report.name(number)}"
 
 
 def _pairs(dossier: Dossier) -> dict[str, Any] | None:
@@ -268,8 +262,12 @@ def _bars(dossier: Dossier) -> dict[str, Any]:
         by_window, by_position = (n.sum(axis=1, keepdims=True) for n in (by_window, by_position))
         names = ("all groups together",)
     return {
-        f"By {dossier.called}": charts.bar_chart(by_window, names, dossier.called, dossier.first),
-        f"By position in the {dossier.called}": charts.bar_chart(by_position, names, "position", 1),
+        f"By {dossier.report.noun}": charts.bar_chart(
+            by_window, names, dossier.report.noun, dossier.report.rule.first
+        ),
+        f"By position in the {dossier.report.noun}": charts.bar_chart(
+            by_position, names, "position", 1
+        ),
     }
 
 
@@ -290,7 +288,7 @@ def _tenths(dossier: Dossier) -> list[tuple[str, list[int]]]:
 
 
 def _costs(dossier: Dossier) -> list[tuple[str, str]]:
-    noun, policy = dossier.called, dossier.policy
+    noun, policy = dossier.report.noun, dossier.policy
     if dossier.report.decisions and not dossier.report.told:
         found = [("paid", "cannot be told")]
     else:

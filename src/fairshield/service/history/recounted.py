@@ -41,13 +41,8 @@ class Recounted:
     def __init__(self, policy: PeriodicPolicy, *, human: bool) -> None:
         self.fair = self.exempt = 0
         self._prop, self._labelled, self._human = policy.prop, policy.labelled, human
-        self._recount = Recount(
-            policy.prop,
-            Counts({group: policy.start[group] for group in policy.groups}),
-            horizon=policy.length,
-            goes_on=policy.goes_on,
-            points=frozenset(policy.due[:-1]),
-        )
+        start = Counts({group: policy.start[group] for group in policy.groups})
+        self._recount = Recount(policy.prop, start, policy.window_rule)
         self._final = not human and not self._labelled  # no later entry is about a decision
         self._people: dict[int, _Person] = {}  # by number of decision, those not yet counted
         self._outcomes = OutcomeTally()
@@ -89,7 +84,7 @@ class Recounted:
 
     @property
     def _full(self) -> bool:
-        return self._recount.decided + len(self._people) == self._recount.horizon
+        return self._recount.decided + len(self._people) == self._recount.rule.length
 
     def settle(self) -> list[str]:
         """Count all decisions so far, because none of them will change."""
