@@ -141,6 +141,18 @@ def test_interventions_add_up(log: list[Any], horizon: int) -> None:
     for i, n in enumerate(report.overruled_by_position):
         assert n == sum(position == i for position, _ in overruled)
     assert len(report.overruled_by_position) == min(len(log), horizon)
+    for totals in report.people:
+        theirs = [line for line in log if line["group"] == totals.group]
+        against = [line for line in theirs if line["overruled"]]
+        assert (totals.decisions, totals.overruled) == (len(theirs), len(against))
+        assert totals.accepted == sum(line["accepted"] for line in theirs)
+        assert totals.proposed == sum(line["proposed"] for line in theirs)
+        assert totals.raised == sum(line["accepted"] for line in against)
+        assert totals.paid == pytest.approx(sum(line["cost"] for line in against))
+    for i, window in enumerate(report.windows):
+        those = [line for line in log[i * horizon : (i + 1) * horizon] if line["overruled"]]
+        assert window.overruled == len(those)
+        assert window.paid == pytest.approx(sum(line["cost"] for line in those))
 
 
 @given(specs(), st.lists(requests, min_size=1, max_size=10), st.data())

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, pairwise
 from typing import NamedTuple, Protocol
 
 from fairshield.analysis.recount import Recount
-from fairshield.analysis.report import Audited, AuditReport, Difference, Violation, Window
+from fairshield.analysis.report import (
+    Audited,
+    AuditReport,
+    Difference,
+    GroupTotals,
+    Violation,
+    Window,
+)
 from fairshield.base.counts import Group
 from fairshield.base.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.base.groups import Unseen
@@ -41,6 +48,17 @@ class _Entry(NamedTuple):
     cost: float
 
 
+@dataclass
+class _People:
+    """What is counted of one group, see :class:`GroupTotals`."""
+
+    decisions: int = 0
+    accepted: int = 0
+    raised: int = 0
+    lowered: int = 0
+    paid: float = 0.0
+
+
 class LogAuditor:
     """LogAuditor reads a log line by line, judges every window, and adds up totals.
 
@@ -63,16 +81,17 @@ class LogAuditor:
         self.windows: list[Window] = []
         self.violations: list[Violation] = []
         self.difference: Difference | None = None
-        self.decisions, self.overruled, self.paid = 0, 0, 0.0
         self.checked = self.told = 0
-        self.by_group: dict[Group, int] = dict.fromkeys(recount.start, 0)
+        self.paid = 0.0
+        self.people = {group: _People() for group in recount.start}
         self.by_position: list[int] = []
         self.followed: dict[Group, int] = {}
         self.outcomes = OutcomeTally()
         self._open_window()
 
     def _open_window(self) -> None:
-        self.first_line = 0
+        self.first_line = self.window_overruled = 0
+        self.window_paid = 0.0
         self.days: list[date] | None = []
 
     def read(self, records: Iterable[Record], unseen: Unseen) -> AuditReport:
@@ -86,11 +105,11 @@ class LogAuditor:
 
         ``unseen`` says under which declared group a record of another group counts.
         """
-        known, empty = tuple(self.by_group), unseen.empty
+        known, empty = tuple(self.people), unseen.empty
         for record in records:
             group = record.group(empty=empty)
             name: Group | None = group
-            if group not in self.by_group and unseen.kind != "refuse":
+            if group not in self.people and unseen.kind != "refuse":
                 name = unseen.known_as(group, known)
             if name is None:
                 self.followed[group] = self.followed.get(group, 0) + 1
@@ -151,8 +170,8 @@ class LogAuditor:
 
     def _entry(self, record: Record, is_last: bool) -> _Entry:
         group, accepted = record.group(), record.flag("accepted")
-        if group not in self.by_group:
-            known = " or ".join(repr(name) for name in self.by_group)
+        if group not in self.people:
+            known = " or ".join(repr(name) for name in self.people)
             raise UnknownGroupError(
                 f"line {record.line}: unknown group {group!r}, expected {known}"
             )
@@ -211,12 +230,17 @@ class LogAuditor:
         position = self.recount.decided
         if position == 0:
             self.first_line = entry.line
-        self.decisions += 1
+        people = self.people[entry.group]
+        people.decisions += 1
+        people.accepted += entry.accepted
         if position == len(self.by_position):
             self.by_position.append(0)
         if entry.overruled:
-            self.overruled += 1
-            self.by_group[entry.group] += 1
+            people.raised += entry.accepted
+            people.lowered += not entry.accepted
+            people.paid += entry.cost
+            self.window_overruled += 1
+            self.window_paid += entry.cost
             self.by_position[position] += 1
             self.paid += entry.cost
 
@@ -247,6 +271,8 @@ class LogAuditor:
                 name=name,
                 first_date=days[0],
                 last_date=days[1],
+                overruled=self.window_overruled,
+                paid=self.window_paid,
             )
         )
         self.recount.end()
@@ -254,16 +280,17 @@ class LogAuditor:
 
     def _report(self) -> AuditReport:
         """What has been found so far."""
+        people = tuple(GroupTotals(group, **vars(n)) for group, n in self.people.items())
         report = AuditReport(
             prop=str(self.prop),
             limit=self.prop.limit,
             windows=tuple(self.windows),
             violations=tuple(self.violations),
             difference=self.difference,
-            decisions=self.decisions,
-            overruled=self.overruled,
+            decisions=sum(window.decisions for window in self.windows),
+            overruled=sum(window.overruled for window in self.windows),
             paid=self.paid,
-            overruled_by_group=self.by_group,
+            people=people,
             overruled_by_position=tuple(self.by_position),
             followed=self.followed,
             checked=self.checked,

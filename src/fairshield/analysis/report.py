@@ -49,7 +49,8 @@ class Window:
     window at which the property had to hold: ``"unfair"`` if it failed at one of them, ``"fair"``
     if it bound at one, ``"exempt"`` if at none; ``None`` if there was no such moment yet.
     ``name`` is that of its calendar period, if it is one; ``first_date`` and ``last_date`` are the
-    days of its decisions, if the log has them.
+    days of its decisions, if the log has them.  ``overruled`` is how many people were decided
+    otherwise than proposed, and ``paid`` what that cost.
     """
 
     first_line: int
@@ -64,6 +65,8 @@ class Window:
     name: str | None = None
     first_date: str | None = None
     last_date: str | None = None
+    overruled: int = 0
+    paid: float = 0.0
 
     decided = Renamed("decisions")
 
@@ -84,6 +87,32 @@ class Violation:
     finding: Finding
 
     decided = Renamed("position")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """GroupTotals counts all decisions on people of one group.
+
+    ``raised`` were to be rejected and were accepted, ``lowered`` the reverse; ``paid`` is what both
+    cost.
+    """
+
+    group: Group
+    decisions: int
+    accepted: int
+    raised: int
+    lowered: int
+    paid: float
+
+    @property
+    def overruled(self) -> int:
+        """How many were decided otherwise than proposed."""
+        return self.raised + self.lowered
+
+    @property
+    def proposed(self) -> int:
+        """How many would have been accepted without a shield."""
+        return self.accepted - self.raised + self.lowered
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +148,8 @@ class AuditReport:
         The first decision that is not the policy's; ``None`` also if no policy was given.
     decisions, overruled, paid
         Totals; ``paid`` is what overruling cost.
-    overruled_by_group, overruled_by_position
-        Whom the interventions fell on: by group, and by place in the window from 0 on.
+    people, overruled_by_position
+        All decisions by group; the people overruled by place in the window, from 0 on.
     followed
         People of groups that were not declared, who are not counted.
     checked
@@ -149,7 +178,7 @@ class AuditReport:
     decisions: int
     overruled: int
     paid: float
-    overruled_by_group: dict[Group, int]
+    people: tuple[GroupTotals, ...]
     overruled_by_position: tuple[int, ...]
     followed: dict[Group, int] = field(default_factory=dict)
     checked: int = 0
@@ -167,6 +196,11 @@ class AuditReport:
     def doubt(self) -> str | None:
         """Why the outcomes in the log cannot tell how people were treated; ``None``: they can."""
         return None if self.coverage is None else self.coverage.doubt
+
+    @property
+    def overruled_by_group(self) -> dict[Group, int]:
+        """How many people of each group were overruled."""
+        return {people.group: people.overruled for people in self.people}
 
     @property
     def named(self) -> bool:
@@ -223,16 +257,20 @@ class AuditReport:
         return self._windows_with("exempt")
 
     @property
+    def complete(self) -> tuple[int, ...]:
+        """The numbers of the windows that are over."""
+        return tuple(i for i, window in enumerate(self.windows) if window.complete)
+
+    @property
     def widest(self) -> Window | None:
         """The complete window with the widest finding, that of the last if several have it."""
-        complete = [window for window in reversed(self.windows) if window.complete]
+        complete = [self.windows[i] for i in reversed(self.complete)]
         return min(complete, key=lambda window: window.finding.order(), default=None)
 
     @property
     def latest(self) -> int | None:
         """The number of the last complete window: of the last one if none is, ``None`` if none."""
-        complete = [i for i, window in enumerate(self.windows) if window.complete]
-        return max(complete, default=len(self.windows) - 1 if self.windows else None)
+        return max(self.complete, default=len(self.windows) - 1 if self.windows else None)
 
     def _windows_with(self, *verdicts: Verdict) -> int:
         return sum(window.verdict in verdicts for window in self.windows)
@@ -295,10 +333,12 @@ class AuditReport:
 
 
 _DECIDED = {"decisions": "decided", "position": "decided"}
+_NOT_SENT = ("overruled", "paid")
 
 
 def _plain(item: Window | Violation) -> dict[str, Any]:
-    data = with_keys({f.name: getattr(item, f.name) for f in fields(item)}, _DECIDED)
+    data = {f.name: getattr(item, f.name) for f in fields(item) if f.name not in _NOT_SENT}
+    data = with_keys(data, _DECIDED)
     return {
         **data,
         "counts": plain_counts(item.counts),

@@ -46,7 +46,7 @@ def _target(page: str, log: str) -> Path:
 def _write(found: Found, target: Path) -> dict[str, Any]:
     """Write the page; returns where it is, its size and its digest."""
     task = found.task
-    if not found.report.overruled_by_group:
+    if not found.report.people:
         raise InvalidValueError(
             f"{task.log}: the log has no decisions, and a page names the groups: name them with "
             "--names first,second"

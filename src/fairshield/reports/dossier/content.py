@@ -46,31 +46,6 @@ class Overruled:
     before: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTotals:
-    """GroupTotals counts the people of one group.
-
-    ``accepted_against`` were to be rejected and were accepted, ``rejected_against`` the reverse.
-    """
-
-    group: Group
-    decisions: int
-    accepted: int
-    accepted_against: int
-    rejected_against: int
-    paid: float
-
-    @property
-    def overruled(self) -> int:
-        """How many were decided otherwise than proposed."""
-        return self.accepted_against + self.rejected_against
-
-    @property
-    def proposed(self) -> int:
-        """How many would have been accepted without a shield."""
-        return self.accepted - self.accepted_against + self.rejected_against
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Source is a file that the page rests on: its name, size and SHA-256 digest.
@@ -96,8 +71,8 @@ class Dossier:
         What the audit found.
     policy, standing
         The policy that decided, if it was given; where a periodic run stands at the end of the log.
-    totals, overruled
-        By group; and every decision that overruled a proposal, in order.
+    overruled
+        Every decision that overruled a proposal, in order.
     unexplained
         Whether the log lacks proposals, so that nobody can be known to have been overruled.
     counters
@@ -106,8 +81,6 @@ class Dossier:
         ``(windows,)``: decisions of the log up to the end of each window.
     by_window, by_position
         ``(windows, groups)`` and ``(longest window, groups)``: people overruled.
-    paid_by_window
-        ``(windows,)``: paid.
     log, policy_file, command, date
         Where all of this comes from, and how to make it again.
     """
@@ -117,14 +90,12 @@ class Dossier:
     report: AuditReport
     policy: PeriodicPolicy | None
     standing: Guarantee | None
-    totals: tuple[GroupTotals, ...]
     overruled: tuple[Overruled, ...]
     unexplained: bool
     counters: Ints
     ends: Ints
     by_window: Ints
     by_position: Ints
-    paid_by_window: Floats
     log: Source
     policy_file: Source | None
     command: str
@@ -135,24 +106,9 @@ class Dossier:
         """Whether the days of some window are known."""
         return any(window.first_date is not None for window in self.report.windows)
 
-    @property
-    def complete(self) -> list[int]:
-        """Numbers of the windows that are over."""
-        return [i for i, window in enumerate(self.report.windows) if window.complete]
-
-    @property
-    def unfair(self) -> list[int]:
-        """Numbers of the windows in which the property was violated, at the end or before."""
-        return [i for i, w in enumerate(self.report.windows) if w.verdict == "unfair"]
-
-    @property
-    def exempt(self) -> list[int]:
-        """Numbers of the windows in which the property had to hold and bound nothing."""
-        return [i for i, w in enumerate(self.report.windows) if w.verdict == "exempt"]
-
     def mean_paid(self) -> tuple[float, float | None] | None:
         """Paid in a complete window on average, and the standard error; ``None`` if none is."""
-        paid = self.paid_by_window[self.complete]
+        paid = np.array([window.paid for window in self.report.windows if window.complete])
         if not len(paid):
             return None
         error = None if len(paid) < 2 else float(paid.std(ddof=1)) / math.sqrt(len(paid))
@@ -160,28 +116,18 @@ class Dossier:
 
 
 class Keeper:
-    """Keeper records every decision of an audit for the page."""
+    """Keeper records the counters after every decision of an audit, and who was overruled."""
 
     def __init__(self) -> None:
         self.overruled: list[Overruled] = []
         self.numbers = array("q")
-        self.people: dict[Group, list[int]] = {}
-        self.paid: dict[Group, float] = {}
-        self.paid_by_window: dict[int, float] = {}
         self.proposals = 0
 
     def __call__(self, seen: Audited) -> None:
         """Note one decision."""
         self.numbers.extend(seen.after)
-        people = self.people.setdefault(seen.group, [0, 0, 0, 0])
-        people[0] += 1
-        people[1] += seen.accepted
         self.proposals += not seen.record.missing("proposed")
         if seen.overruled:
-            people[2 if seen.accepted else 3] += 1
-            self.paid[seen.group] = self.paid.get(seen.group, 0.0) + seen.cost
-            paid = self.paid_by_window.get(seen.window, 0.0)
-            self.paid_by_window[seen.window] = paid + seen.cost
             self.overruled.append(_overruled(seen))
 
 
@@ -218,12 +164,11 @@ def collect(
     date: str = "",
 ) -> Dossier:
     """The dossier of an audit that ``keeper`` has watched."""
-    groups = tuple(report.overruled_by_group)
+    groups = tuple(people.group for people in report.people)
     windows = report.windows
     counters = np.array(keeper.numbers, np.int64).reshape(-1, 2 * len(groups))
-    paid = np.array([keeper.paid_by_window.get(i, 0.0) for i in range(len(windows))])
     ends = np.cumsum([window.decisions for window in windows], dtype=np.int64)
-    for kept in (counters, paid, ends):
+    for kept in (counters, ends):
         kept.setflags(write=False)
     longest = len(report.overruled_by_position)
     return Dossier(
@@ -232,25 +177,17 @@ def collect(
         report=report,
         policy=policy,
         standing=standing,
-        totals=tuple(_totals(keeper, group) for group in groups),
         overruled=tuple(keeper.overruled),
         unexplained=report.decisions > 0 and not keeper.proposals,
         counters=counters,
         ends=ends,
         by_window=_by(keeper.overruled, groups, "window", len(windows)),
         by_position=_by(keeper.overruled, groups, "position", longest),
-        paid_by_window=paid,
         log=log,
         policy_file=policy_file,
         command=command,
         date=date,
     )
-
-
-def _totals(keeper: Keeper, group: Group) -> GroupTotals:
-    decisions, accepted, for_them, against = keeper.people.get(group, [0] * 4)
-    paid = keeper.paid.get(group, 0.0)
-    return GroupTotals(group, decisions, accepted, for_them, against, paid)
 
 
 def _by(people: list[Overruled], groups: tuple[Group, ...], what: Any, size: int) -> Ints:

@@ -152,7 +152,7 @@ def verdict(dossier: Dossier) -> tuple[str, str, str]:
 def _found(dossier: Dossier) -> tuple[str, str, str]:
     """What was found about the property."""
     report, noun = dossier.report, dossier.report.noun
-    complete, unfair = dossier.complete, dossier.unfair
+    unfair = [i for i, window in enumerate(report.windows) if window.verdict == "unfair"]
     judged = report.bound + report.exempt
     some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
     if not report.decisions:
@@ -169,7 +169,7 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
         return "care", "Inconclusive: the outcomes cannot tell", (
             f"{report.prop} cannot be checked with the outcomes in the log: {report.doubt}."
         )  # fmt: skip
-    if not complete:
+    if not report.complete:
         return "plain", "Not finished", _unfinished(dossier)
     if report.conclusion == "exempt":
         where = f"any of the {judged:,} {noun}s" if judged > 1 else f"the {noun}"
@@ -216,7 +216,7 @@ def _widest(dossier: Dossier) -> str:
     window = dossier.report.widest
     if window is None:
         return ""
-    place = f" of {_place(dossier, window)}" if len(dossier.complete) > 1 else ""
+    place = f" of {_place(dossier, window)}" if len(dossier.report.complete) > 1 else ""
     return f"At the end{place}: {window.finding}."
 
 
@@ -315,8 +315,8 @@ def _expected_of_periods(dossier: Dossier, policy: PeriodicPolicy) -> list[tuple
     cost, periods = policy.outlook()
     first = "the first period" if periods == 1 else f"the first {periods:,} periods"
     found = [(f"expected by the policy in {first}", number(cost))]
-    if len(dossier.complete) >= periods:
-        paid = float(dossier.paid_by_window[:periods].sum())
+    if len(dossier.report.complete) >= periods:
+        paid = math.fsum(window.paid for window in dossier.report.windows[:periods])
         found += [(f"paid in {first}", number(paid)), ("difference", number(paid - cost))]
     return found
 
