@@ -192,6 +192,7 @@ class Course:
         return Guarantee(
             title=policy.title,
             noun=policy.noun,
+            no_theorem=policy.no_theorem("this property"),
             prop=str(self.prop),
             length=self._length,
             theorem=policy.theorem,

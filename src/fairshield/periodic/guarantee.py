@@ -24,6 +24,8 @@ class Guarantee:
     theorem, condition
         The theorem that applies (``None``: none does), and what it assumes of every period
         (``None``: nothing).
+    no_theorem
+        What is said where no theorem applies.
     unconditional
         Whether the theorem needs no condition.
     can_bind
@@ -83,6 +85,7 @@ class Guarantee:
     certificate: Certificate | None = None
     plan_until: int | None = None
     noun: str = "period"
+    no_theorem: str = "No theorem applies."
 
     period = Renamed("length")
     fair_ends = Renamed("fair + exempt + untold", lambda it: it.fair + it.exempt + it.untold)
@@ -102,7 +105,7 @@ class Guarantee:
         """
         held = None if self.certificate is None else self.certificate.to_dict()
         data = {"property": self.prop, **asdict(self)}
-        del data["prop"], data["noun"]
+        del data["prop"], data["noun"], data["no_theorem"]
         return with_keys({**plain_past(data), "certificate": held}, {"length": "period"})
 
     def __str__(self) -> str:
@@ -139,10 +142,8 @@ class Guarantee:
             elif self.plan_until is not None:
                 ground += f"; a certificate is planned for decision {self.plan_until}"
             return f"{ground}."
-        if self.noun == "window":
-            return "No theorem speaks of windows that are decided by best effort."
         if self.condition is None:
-            return f"No theorem about {self.title} shields speaks of this property."
+            return self.no_theorem
         return f"The theorem ({self.theorem}) assumes that in every period {self.condition}: " + (
             self._condition() + "."
         )

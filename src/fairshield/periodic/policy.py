@@ -182,6 +182,10 @@ class PeriodicPolicy(ABC):
         """The theorem that applies, by its name in docs/guarantees.md; ``None`` if none does."""
         return None if self.condition is None else self.condition.theorem
 
+    def no_theorem(self, prop: str) -> str:
+        """The sentence that no theorem speaks of ``prop``, for policies without one."""
+        return f"No theorem about {self.title} shields speaks of {prop}."
+
     @property
     def unconditional(self) -> bool:
         """Whether every window ends fair on every input sequence, without any condition."""

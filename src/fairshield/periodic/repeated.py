@@ -70,6 +70,9 @@ class Repeated(PeriodicPolicy):
     def theorem(self) -> str | None:
         return "shields of one window are always fair" if self.unconditional else None
 
+    def no_theorem(self, prop: str) -> str:
+        return "No theorem speaks of windows that are decided by best effort."
+
     @property
     def unconditional(self) -> bool:
         return not self.policy.risk

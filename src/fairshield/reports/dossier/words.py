@@ -139,7 +139,7 @@ def _window(policy: Policy) -> Promise:
     ]
     return Promise(
         "good", "Guaranteed on every sequence of requests", tuple(sentences),
-        _conditions("window", policy.labelled), _limits("window"),
+        _conditions("window", policy.labelled), _limits(goes_on=False),
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _vacuous(policy: PeriodicPolicy) -> Promise:
             "whatever is decided.",
         ),
         (),
-        ("Fairness of any kind: no decision was ever at stake.", *_limits(policy.noun)),
+        ("Fairness of any kind: no decision was ever at stake.", *_limits(goes_on=policy.goes_on)),
     )
 
 
@@ -173,7 +173,7 @@ def _best_effort(policy: Policy) -> Promise:
             "it is.",
         ),
         _conditions("window", policy.labelled),
-        ("That any window ends fair.", *_limits("window")),
+        ("That any window ends fair.", *_limits(goes_on=False)),
     )
 
 
@@ -198,13 +198,13 @@ def _periodic(dossier: Dossier, policy: PeriodicPolicy) -> Promise:
         if not policy.attainable:
             level, title = "bad", "NOT guaranteed: no period can meet the condition"
     else:
-        sentence = f"No theorem about {policy.title} shields speaks of {policy.prop}."
+        sentence = policy.no_theorem(str(policy.prop))
         level, title = "bad", "NOT guaranteed: no theorem speaks of this property"
     standing = dossier.standing
     if standing is not None and standing.broken_at is not None and level != "bad":
         level, title = "bad", "The condition of the guarantee was not met in this log"
     told = () if standing is None else (f"In this log {_standing(standing)}; {_ends(dossier)}.",)
-    return Promise(level, title, (sentence, *told), conditions, _limits("period"))
+    return Promise(level, title, (sentence, *told), conditions, _limits(goes_on=True))
 
 
 def _standing(found: Guarantee) -> str:
@@ -233,16 +233,16 @@ def _ends(dossier: Dossier) -> str:
     return f"of the ends of {len(ends):,} periods: {tally(ends)}" if ends else "no period has ended"
 
 
-def _limits(noun: str) -> tuple[str, ...]:
-    between = (
-        "The property between these moments: on the way bias may be larger."
-        if noun == "window"
-        else "The property within a period, or of one period by itself."
-    )
-    unions = ("Several windows taken together.",) if noun == "window" else ()
+def _limits(*, goes_on: bool) -> tuple[str, ...]:
+    if goes_on:
+        moments = ["The property within a period, or of one period by itself."]
+    else:
+        moments = [
+            "The property between these moments: on the way bias may be larger.",
+            "Several windows taken together.",
+        ]
     return (
-        between,
-        *unions,
+        *moments,
         "Like treatment of like people: who came before may decide.",
         "The expected cost, unless requests come as the input model says.",
         "Whether this property between these groups is the right one.",
