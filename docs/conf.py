@@ -66,7 +66,7 @@ nitpick_ignore_regex = [
         r"fairshield\.periodic\.(state\.(Mended|History)|policy\.WindowPolicy|conditions)\b.*",
     ),
     (r"py:.*", r"fairshield\.spec\.(differences\.DifferenceOfRates|bounds\.\w+|rules\.Rule)"),
-    (r"py:.*", r"fairshield\.(records\.lines\.Trace|runtime\.window_rule\.\w+)"),
+    (r"py:.*", r"fairshield\.(records\.lines\.Trace|runtime\.window_rule\.Noun)"),
     (r"py:.*", r"fairshield\.adapters\.frames\.shielding\.Frame"),
     (r"py:.*", r"fairshield\.wire\.messages\.MOST_IN_BATCH"),
 ]

@@ -217,6 +217,15 @@ class AuditReport:
         known = self.windows[window].name if window < len(self.windows) else None
         return f"{window + self.rule.first:,}" if known is None else known
 
+    @property
+    def moment(self) -> str | None:
+        """When the counters of :attr:`groups` were such; ``None``: at the end of the whole log."""
+        number = self.latest
+        if number is None or not self.windows[number].complete:
+            return "so far"
+        only = len(self.windows) == 1 and not self.named
+        return None if only else f"at the end of {self.name(number)}"
+
     def name(self, window: int) -> str:
         """The label of a window, with the noun where it is a number."""
         label = self.label(window)
@@ -250,6 +259,11 @@ class AuditReport:
     def bound(self) -> int:
         """Windows in which the property bound at a moment at which it had to hold."""
         return self._windows_with("fair", "unfair")
+
+    @property
+    def judged(self) -> int:
+        """Windows in which the property had to hold at a moment that the log reaches."""
+        return self.bound + self.exempt
 
     @property
     def exempt(self) -> int:
@@ -290,14 +304,13 @@ class AuditReport:
     def _told(self) -> str:
         if not self.checked:
             return "nothing had to hold yet"
-        judged = self.bound + self.exempt
         if self.conclusion == "violated":
-            return f"violated in {self.unfair:,} of {judged:,} windows"
+            return f"violated in {self.unfair:,} of {self.judged:,} windows"
         if self.conclusion == "inconclusive":
             return "inconclusive, as the outcomes at hand cannot tell"
         if self.conclusion == "exempt":
-            return f"exempt in all {judged:,} windows: it bound nothing"
-        return f"held in {self.bound:,} of {judged:,} windows" + (
+            return f"exempt in all {self.judged:,} windows: it bound nothing"
+        return f"held in {self.bound:,} of {self.judged:,} windows" + (
             f", exempt in {self.exempt:,}" if self.exempt else ""
         )
 

@@ -22,13 +22,11 @@ _GROUPS = 6
 def print_report(found: Found) -> None:
     """What was found, for people."""
     report, guarantee = found.report, found.guarantee
-    noun = report.noun
-    complete = [window for window in report.windows if window.complete]
     print_facts(
         [
-            ("verdict", _verdict(report, noun, len(complete))),
+            ("verdict", _verdict(report)),
             *_another_property(found),
-            (f"{noun}s", _windows(report, len(complete))),
+            (f"{report.noun}s", _windows(report)),
             *_start(found),
             ("decisions", f"{report.decisions:,}"),
             *_interventions(report),
@@ -45,7 +43,7 @@ def print_report(found: Found) -> None:
         _print_groups(found)
     if report.widest is not None:
         _print_pairs(found, report.widest)
-    if (report.rule.goes_on or report.by is not None) and complete:
+    if (report.rule.goes_on or report.by is not None) and report.complete:
         _print_ends(report)
     if report.overruled and len(report.overruled_by_position) > 1:
         _print_positions(report)
@@ -58,10 +56,10 @@ def _followed(report: AuditReport) -> list[tuple[str, str]]:
     return [("not counted", f"{sum(report.followed.values()):,} of undeclared groups: {by_group}")]
 
 
-def _verdict(report: AuditReport, noun: str, complete: int) -> str:
+def _verdict(report: AuditReport) -> str:
     if not report.decisions:
         return "nothing to check: the log has no decisions"
-    told = _told(report, noun, complete)
+    told = _told(report)
     if report.difference is None:
         return told
     if not report.holds:
@@ -69,38 +67,38 @@ def _verdict(report: AuditReport, noun: str, complete: int) -> str:
     return f"NOT THE POLICY'S: line {report.difference.line:,} is not what it decides; {told}"
 
 
-def _told(report: AuditReport, noun: str, complete: int) -> str:
+def _told(report: AuditReport) -> str:
     """The verdict on the property, in words."""
-    judged = report.bound + report.exempt
+    noun, judged = report.noun, report.judged
     if report.conclusion == "violated":
         of = f"{report.unfair:,} of {number_of(judged, noun)}"
         return f"VIOLATED: {report.prop} did not hold in {of}{_exempt(report)}"
     if report.conclusion == "inconclusive":
         return f"INCONCLUSIVE: {report.prop} cannot be checked with the outcomes at hand"
-    if not complete:
-        return _unfinished(report, noun)
+    if not report.complete:
+        return _unfinished(report)
     if report.conclusion == "exempt":
         where = f"any of {judged:,} {noun}s" if judged > 1 else f"the {noun}"
         remedy = f"take longer {noun}s, or ask for less support"
         return f"EXEMPT: {report.prop} bound nothing in {where}: to compare more people, {remedy}"
     if report.exempt:
         of = f"{report.bound:,} of {number_of(judged, noun)}"
-        return f"{report.prop} held in {of}{_exempt(report)}{_reach(report, noun)}"
-    where = f"every {noun}" if complete > 1 else f"the {noun}"
-    return f"{report.prop} held at the end of {where}{_reach(report, noun)}"
+        return f"{report.prop} held in {of}{_exempt(report)}{_reach(report)}"
+    where = f"every {noun}" if len(report.complete) > 1 else f"the {noun}"
+    return f"{report.prop} held at the end of {where}{_reach(report)}"
 
 
-def _reach(report: AuditReport, noun: str) -> str:
+def _reach(report: AuditReport) -> str:
     reach = report.reach
-    return f"; {reach.told(noun)}" if reach is not None and reach.partial else ""
+    return f"; {reach.told(report.noun)}" if reach is not None and reach.partial else ""
 
 
 def _exempt(report: AuditReport) -> str:
     return f"; {report.exempt:,} exempt: it bound nothing there" if report.exempt else ""
 
 
-def _unfinished(report: AuditReport, noun: str) -> str:
-    now = f"the {noun} is not finished (now {printable(report.windows[-1].finding)})"
+def _unfinished(report: AuditReport) -> str:
+    now = f"the {report.noun} is not finished (now {printable(report.windows[-1].finding)})"
     if not report.checked:
         return f"nothing had to hold yet: {now}"
     if report.verdict == "exempt":
@@ -128,7 +126,8 @@ def _start(found: Found) -> list[tuple[str, str]]:
     ]
 
 
-def _windows(report: AuditReport, complete: int) -> str:
+def _windows(report: AuditReport) -> str:
+    complete = len(report.complete)
     text = f"{complete:,} complete"
     if report.named:  # a log cannot tell whether its last calendar period is over
         last = "the last " if complete > 1 else ""
@@ -188,7 +187,8 @@ def _print_groups(found: Found) -> None:
     """One line for each group; ratios where the property bounds them."""
     report, support = found.report, found.prop.min_support
     ratios = any(g.ratio is not None for g in report.groups)
-    click.echo(f"\nGroups {_moment(found)}{', with ratios to the highest rate' if ratios else ''}")
+    moment = report.moment or "of the whole log"
+    click.echo(f"\nGroups {moment}{', with ratios to the highest rate' if ratios else ''}")
     rows = [
         [str(g.group), f"{g.seen:,}", f"{g.accepted:,}", _decimal(g.rate)]
         + ([_decimal(g.ratio)] if ratios else [])
@@ -197,16 +197,6 @@ def _print_groups(found: Found) -> None:
     print_table(["", "people", "accepted", "rate", *(["ratio"] if ratios else [])], rows)
     if ratios and any(g.seen < support for g in report.groups):
         click.echo(f"Groups of fewer than {support:,} people have no ratio, and set none.")
-
-
-def _moment(found: Found) -> str:
-    """The moment, in words, of the counters of groups that are shown."""
-    report, number = found.report, found.report.latest
-    if number is None or not report.windows[number].complete:
-        return "so far"
-    if len(report.windows) == 1 and not report.named:
-        return "of the whole log"
-    return f"at the end of {report.name(number)}"
 
 
 def _decimal(value: float | None) -> str:
@@ -280,7 +270,7 @@ def _pair_row(counts: Counts, finding: Finding) -> list[str]:
 def _print_ends(report: AuditReport) -> None:
     """Counters at the last ends: of periods, since the beginning of the run."""
     click.echo(f"\nAt the end of each {report.noun}")
-    complete = [(i, window) for i, window in enumerate(report.windows) if window.complete]
+    complete = [(i, report.windows[i]) for i in report.complete]
     rows = [
         [
             report.name(i),

@@ -55,7 +55,7 @@ class WindowRule:
             if not is_whole(point) or point < 1 or point > (horizon or point):
                 most = "" if horizon is None else f" to the horizon {horizon}"
                 raise InvalidValueError(
-                    f"{called('checkpoints')} must be whole numbers from 1{most}, got {point!r}"
+                    f"checkpoints must be whole numbers from 1{most}, got {point!r}"
                 )
         length = horizon if period is None else period
         return cls(

@@ -63,7 +63,7 @@ def _rendered(dossier: Dossier) -> str:
         every_way=charts.draws_ways(dossier),
         widest=_widest(dossier),
         pairs=_pairs(dossier),
-        moment=_moment(dossier),
+        moment=dossier.report.moment or "in the whole log",
         ratios=any(group.ratio is not None for group in dossier.report.groups),
         bars=_bars(dossier),
         few=len(dossier.groups) <= _FEW,
@@ -153,7 +153,7 @@ def _found(dossier: Dossier) -> tuple[str, str, str]:
     """What was found about the property."""
     report, noun = dossier.report, dossier.report.noun
     unfair = [i for i, window in enumerate(report.windows) if window.verdict == "unfair"]
-    judged = report.bound + report.exempt
+    judged = report.judged
     some_exempt = f" {_exempt(dossier)}" if report.exempt else ""
     if not report.decisions:
         return "plain", "Nothing to check", "The log has no decisions."
@@ -222,16 +222,6 @@ def _widest(dossier: Dossier) -> str:
 
 def _place(dossier: Dossier, window: Window) -> str:
     return dossier.report.name(dossier.report.windows.index(window))
-
-
-def _moment(dossier: Dossier) -> str:
-    """The moment, in words, of the counters of groups that are shown."""
-    report, number = dossier.report, dossier.report.latest
-    if number is None or not report.windows[number].complete:
-        return "so far"
-    if len(report.windows) == 1 and not dossier.report.by:
-        return "in the whole log"
-    return f"at the end of {report.name(number)}"
 
 
 def _pairs(dossier: Dossier) -> dict[str, Any] | None:
