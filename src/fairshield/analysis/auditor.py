@@ -38,7 +38,7 @@ class Decider(Protocol):
 
 
 class _Entry(NamedTuple):
-    """_Entry holds one line of the log, checked."""
+    """_Entry holds what one line of the log says, once it is checked."""
 
     line: int
     group: Group
@@ -50,7 +50,7 @@ class _Entry(NamedTuple):
 
 @dataclass
 class _People:
-    """What is counted of one group, see :class:`GroupTotals`."""
+    """_People counts the decisions on one group so far, see :class:`GroupTotals`."""
 
     decisions: int = 0
     accepted: int = 0
@@ -60,7 +60,7 @@ class _People:
 
 
 class LogAuditor:
-    """LogAuditor reads a log line by line, judges every window, and adds up totals.
+    """LogAuditor reads a log line by line, judges its windows, and adds up its decisions.
 
     ``decider`` decides every request again, ``None``: nothing does; ``decided_for`` is the property
     of its policy.

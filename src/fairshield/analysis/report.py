@@ -41,7 +41,7 @@ class Audited(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Window is one window of the log.
+    """Window holds what was found of one window of the log.
 
     ``complete`` says whether all its decisions have been made and their outcomes are known;
     ``holds`` whether the property holds for ``counts``, which it must only if it is complete, and
