@@ -45,8 +45,12 @@ def expand(tables: Any, t: int, levels: Ints, here: Bytes, after: Bytes, walk: W
     """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions."""
     transitions, at, state, end = 0, walk.at, 0, begin(walk, t)
     while state < end:
-        enter_row(walk, tables.labelled, t)
-        for k in range(at[0] + 1):
+        length, first = walk.sums[1] + 1, 0
+        while first < length and not here[state + first]:
+            first += 1
+        if first < length:  # many rows have no state that is reached
+            enter_row(walk, tables.labelled, t)
+        for k in range(first, length):
             if not here[state + k]:
                 continue
             at[1] = k
@@ -60,7 +64,7 @@ def expand(tables: Any, t: int, levels: Ints, here: Bytes, after: Bytes, walk: W
             if tables.labelled:
                 # A person who does not count leaves the counters, and so the place, as they are.
                 after[state + k] = 1
-        state += at[0] + 1
+        state += length
         go_on(walk.sums, 1)
     return transitions
 
