@@ -100,17 +100,20 @@ def _is_number(value: Any) -> bool:
 
 def costs_of(values: ArrayLike | None, length: int, name: str = "costs") -> Floats:
     """An array of ``length`` costs; a single number serves for all, and ``None`` means 1."""
-    given = np.asarray(1.0 if values is None else values)
-    costs = numbers(given, name)
+    if values is None:
+        values = 1.0
+    if type(values) is float and 0.0 <= values < math.inf:  # as by default
+        return np.full(length, values)
+    costs = numbers(np.asarray(values), name)
     if costs.ndim:
         _check_length(column(costs, name), name, length)
-    wrong = np.flatnonzero(~((costs >= 0.0) & (costs < math.inf)))
+    (wrong,) = (~((costs >= 0.0) & (costs < math.inf))).reshape(-1).nonzero()
     if len(wrong):
         bad = costs.reshape(-1)[wrong[0]]
         raise InvalidValueError(
             f"{name}[{wrong[0]}] is {bad}: a cost must be finite and at least 0"
         )
-    return np.full(length, costs)
+    return costs if costs.ndim else np.full(length, costs)
 
 
 def _check_length(given: NDArray[Any], name: str, length: int) -> None:
