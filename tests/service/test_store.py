@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 from postgres_server import Cluster
 
@@ -480,6 +481,16 @@ def test_without_the_driver_an_error_says_how_to_get_it(monkeypatch: pytest.Monk
 
 
 # SQLite alone -------------------------------------------------------------------------------
+
+
+def test_who_opens_a_new_file_waits_for_whoever_is_writing_it(tmp_path: Path) -> None:
+    other = apsw.Connection(str(tmp_path / "new.db"))
+    other.execute("BEGIN IMMEDIATE")
+    end = threading.Timer(0.2, other.execute, ["COMMIT"])
+    end.start()
+    open_database(str(tmp_path / "new.db")).connect().close()
+    end.join()
+    other.close()
 
 
 def test_a_file_is_served_once_at_a_time(tmp_path: Path) -> None:

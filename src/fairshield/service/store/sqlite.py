@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -106,11 +107,22 @@ class SqliteConnection(Connection):
 
     def _prepare(self, path: str) -> None:
         self.script("PRAGMA foreign_keys = ON")
-        mode = self.rows("PRAGMA journal_mode = WAL")[0][0]
-        if mode != "wal":
+        if self._journal() != "wal":
             raise StoreError(f"{path}: this file system does not allow a write-ahead log")
         # A commit returns when its pages are on disk, not when the system has taken them.
         self.script("PRAGMA synchronous = FULL")
+
+    def _journal(self) -> str:
+        """Ask for a write-ahead log; returns the kind of journal that the file has then."""
+        until = time.monotonic() + _PATIENCE / 1000
+        while True:
+            try:
+                return str(self.rows("PRAGMA journal_mode = WAL")[0][0])
+            except StoreError as error:
+                # Of a new file that another connection is writing, SQLite says so without waiting.
+                if not isinstance(error.__cause__, apsw.BusyError) or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
 
     def rows(self, sql: str, *arguments: Any) -> list[Any]:
         with _failing():
