@@ -8,8 +8,8 @@ from hypothesis import settings
 
 import fairshield as fs
 
-# Examples are the same in every run, so that a new failure is caused by the last change.  Only a
-# search draws others, and prints how to reproduce them.
+# Examples are the same in every run of the same tests, so that a new failure is caused by the last
+# change.  Only a search draws others, and prints how to reproduce them.
 search = PROFILE == "search"
 settings.register_profile(
     PROFILE, deadline=None, max_examples=examples(100), derandomize=not search, print_blob=search

@@ -56,7 +56,7 @@ def process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         command = [sys.executable, "-m", "fairshield", *map(str, arguments)]
         running = subprocess.Popen(["sh", "-c", shell, "sh", *command], **(pipes | streams))
-        watchdogs.append(threading.Timer(60.0, running.kill))
+        watchdogs.append(threading.Timer(180.0, running.kill))
         watchdogs[-1].start()
         return running
 

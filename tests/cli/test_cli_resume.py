@@ -115,7 +115,7 @@ def test_output_appended_by_the_shell_is_continued_in_place(
     assert log.read_bytes() == whole
 
 
-def _wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def _wait_for(condition: Callable[[], bool], seconds: float = 150.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "nothing happened"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -249,9 +250,10 @@ def _wait_for(process: subprocess.Popen[Any], journal: Path, least: int) -> None
         assert process.poll() is None, "it ended before it could be killed"
         copies.mkdir(exist_ok=True)
         for file in journal.parent.glob("journal.sqlite*"):
-            shutil.copy(file, copies)
+            with contextlib.suppress(FileNotFoundError):  # SQLite's own, gone again
+                shutil.copy(file, copies)
         try:
-            with sqlite3.connect(copies / journal.name) as connection:
+            with contextlib.closing(sqlite3.connect(copies / journal.name)) as connection:
                 (found,) = connection.execute("SELECT count(*) FROM task").fetchone()
         except sqlite3.Error:  # not there yet, or copied between two writes
             found = 0

@@ -74,7 +74,7 @@ def call(*command: str | Path, cwd: Path | None = None) -> str:
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env=env | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "MPLBACKEND": "agg"},
+        env=env | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10", "MPLBACKEND": "agg"},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ports import free_port
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -610,9 +610,7 @@ else:
 @pytest.fixture
 def server(logged: Any, tmp_path: Path) -> Iterator[str]:
     """``mlflow models serve`` with the logged model; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable, "-m", "mlflow", "models", "serve", "-m", logged.model_uri, "-p", str(port),
         "-h", "127.0.0.1", "--env-manager", "local", "-w", "1",

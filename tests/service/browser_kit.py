@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 from live_server import PATIENCE, wait_for
+from ports import free_port
 
 import fairshield as fs
 
@@ -42,14 +42,6 @@ def chromium() -> Iterator[Browser]:
 
 
 # The server ---------------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    """A port that is free at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass

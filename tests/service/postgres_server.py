@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+from ports import free_port
 
 _SETTINGS = """
 listen_addresses = '127.0.0.1'
@@ -47,7 +47,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         bin = programs()
         assert bin is not None
-        self.folder, self.port, self._bin = folder, _free_port(), bin
+        self.folder, self.port, self._bin = folder, free_port(), bin
         self._user = _unprivileged()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count()
@@ -72,7 +72,8 @@ class Cluster:
                 [self._bin / "postgres", "-D", self.folder / "data"],
                 stdout=log, stderr=log, **self._as_user(),
             )  # fmt: skip
-        for _ in range(600):
+        deadline = time.monotonic() + 180
+        while time.monotonic() < deadline:
             try:
                 self.run("SELECT 1")
                 return
@@ -88,6 +89,7 @@ class Cluster:
     def kill(self) -> None:
         """End all its processes at once, as a crash of the machine would."""
         assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)  # so that it has no more children
         children = _children(self._process.pid)
         os.kill(self._process.pid, signal.SIGKILL)
         for child in children:
@@ -173,9 +175,3 @@ def _read(path: Path) -> str:
         return path.read_text()
     except OSError:  # it has ended
         return ""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

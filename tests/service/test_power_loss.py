@@ -28,7 +28,8 @@ async def serve_until_the_cut(disk: Disk, path: Path, policies: LoadedPolicies, 
         await engine.start()
         await prepare(engine)
         refused = await send(engine, load, load.again(20))
-        while not disk.dead:
+        # A stream that is broken by lost pages is refused without the disk, which then never fails.
+        while not (disk.dead or load.problems):
             load.problems += map(str, refused)
             refused = await send(engine, load, load.next())
         load.problems += [str(refusal) for refusal in refused if refusal.kind != "unavailable"]
@@ -42,7 +43,8 @@ async def serve_until_the_cut(disk: Disk, path: Path, policies: LoadedPolicies, 
 def survive_cuts(folder: Path, *, cuts: int, seed: int) -> tuple[Load, Path]:
     """Cut the power again and again; the load, and the folder of what is left."""
     rng = random.Random(seed)
-    load, policies, now = Load(rng), LoadedPolicies(), folder / "0"
+    # How much a load draws depends on time, so it has a generator of its own.
+    load, policies, now = Load(random.Random(seed)), LoadedPolicies(), folder / "0"
     now.mkdir()
     for i in range(1, cuts + 1):
         disk = Disk(cut_at=int(10 ** rng.uniform(0, 2.9)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from live_server import (
@@ -44,19 +46,26 @@ def bodies(answers: Sequence[Answer | None]) -> list[tuple[int, bytes]]:
     return [(-1, b"") if answer is None else (answer.status, answer.body) for answer in answers]
 
 
-@pytest.fixture(scope="module")
-def first(
-    files: dict[str, PolicyFile], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[LiveServer, list[tuple[int, bytes]]]]:
+Replayed = tuple[LiveServer, list[tuple[int, bytes]]]
+
+
+@contextlib.contextmanager
+def replayed(folder: Path, files: dict[str, PolicyFile]) -> Iterator[Replayed]:
     """A server that has answered the captured requests, and its answers."""
-    with serving(tmp_path_factory.mktemp("replays"), "--rate", "0") as server:
+    with serving(folder, "--rate", "0") as server:
         populate(server, files)
         answers = bodies([exchange(server, request) for request in captured()])
         assert [status for status, _ in answers] == [200] * len(answers), answers
         yield server, answers
 
 
-Replayed = tuple[LiveServer, list[tuple[int, bytes]]]
+@pytest.fixture(scope="module")
+def first(
+    files: dict[str, PolicyFile], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Replayed]:
+    """A server for all tests that leave its streams open."""
+    with replayed(tmp_path_factory.mktemp("replays"), files) as found:
+        yield found
 
 
 def test_the_same_answers_on_one_connection(first: Replayed) -> None:
@@ -148,14 +157,16 @@ def test_equal_requests_at_once_are_one_decision(first: Replayed) -> None:
         assert server.receipts()[name][0] == before + 1
 
 
-def test_the_same_answers_after_the_stream_is_closed(first: Replayed) -> None:
-    server, expected = first
-    with server.client() as client:
-        for name in ("plain", "periods", "labelled", "human"):
-            assert client.post(f"/v1/streams/{name}/close").status_code == 200
-    before = server.receipts()
-    assert bodies([exchange(server, request) for request in captured()]) == expected
-    new = exchange(server, raw("POST", "/v1/streams/plain/decisions", _PERSON, key="new"))
-    assert new is not None
-    assert new.json()["type"] == "/problems/stream-closed"
-    assert server.receipts() == before
+def test_the_same_answers_after_the_stream_is_closed(
+    files: dict[str, PolicyFile], tmp_path: Path
+) -> None:
+    with replayed(tmp_path, files) as (server, expected):
+        with server.client() as client:
+            for name in ("plain", "periods", "labelled", "human"):
+                assert client.post(f"/v1/streams/{name}/close").status_code == 200
+        before = server.receipts()
+        assert bodies([exchange(server, request) for request in captured()]) == expected
+        new = exchange(server, raw("POST", "/v1/streams/plain/decisions", _PERSON, key="new"))
+        assert new is not None
+        assert new.json()["type"] == "/problems/stream-closed"
+        assert server.receipts() == before

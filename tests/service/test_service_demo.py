@@ -72,12 +72,13 @@ def test_it_ends_when_interrupted(tmp_path: Path) -> None:
     assert "Traceback" not in (tmp_path / "server.log").read_text()
 
 
-def test_it_ends_when_told_and_leaves_nothing(server: WebServer) -> None:
-    before = set(Path(tempfile.gettempdir()).glob("fairshield-demo-*"))
-    assert server.stop() == 0
+def test_it_ends_when_told_and_leaves_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path, "--demo") as own:
+        before = set(Path(tempfile.gettempdir()).glob("fairshield-demo-*"))
+        assert own.stop() == 0
     gone = {path for path in before if not path.exists()}
     assert gone  # others may be those of other servers
-    assert "Traceback" not in (server.folder / "server.log").read_text()
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
 
 
 def test_a_database_with_other_streams_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

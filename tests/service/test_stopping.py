@@ -136,7 +136,7 @@ def test_a_second_signal_does_not_wait_for_clients(
             assert server.process.poll() is None
             begun = time.monotonic()
             assert server.stop(signal.SIGTERM) == 0
-            assert time.monotonic() - begun < 5, "it has waited for the whole grace"
+            assert time.monotonic() - begun < 9, "it has waited for the whole grace"
 
 
 def reachable(server: LiveServer) -> bool:

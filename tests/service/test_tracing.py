@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
-from live_server import PolicyFile, files, upload, wait_for
+from live_server import PATIENCE, PolicyFile, files, upload, wait_for
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -44,7 +44,7 @@ def traced(tmp_path: Path, files: dict[str, PolicyFile]) -> Iterator[Traced]:
     try:
         wait_for(lambda: server.started, "it does not start")
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
             assert upload(client, files["plain"])["status"] == "ready"
             client.post("/v1/streams", json={"name": "loans", "policy": files["plain"].digest})
             exporter.clear()

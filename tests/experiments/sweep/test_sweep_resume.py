@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -51,10 +52,12 @@ def test_a_killed_sweep_ends_like_one_that_was_not(processes: int, tmp_path: Pat
     journal, log = tmp_path / "journal", tmp_path / "log"
     tasks = simulations(range(TASKS))
     number = {task.key: n for n, task in enumerate(tasks)}
+    before: set[int] = set()
     for done in (1, 9):
         with start(journal, log, processes, pause=0.05) as sweep:
             wait_until(sweep, done)
             sweep.kill()
+        assert not before & set(executed(log))
         with Journal(journal) as opened:
             before = {number[key] for key in opened.finished()}
         assert len(before) >= done
@@ -67,7 +70,8 @@ def test_a_killed_sweep_ends_like_one_that_was_not(processes: int, tmp_path: Pat
     assert Counter(executed(log)) == Counter(set(range(TASKS)) - before)
     times = Counter(n for file in tmp_path.glob("log*") for n in executed(file))
     assert set(times) == set(range(TASKS))
-    assert times.total() <= TASKS + 2 * max(processes, 1)
+    # A process loses what it is doing, and what it has done and nobody has recorded.
+    assert times.total() <= TASKS + 2 * (2 * processes or 1)
     with Journal(journal) as killed, Journal(tmp_path / "whole") as whole:
         run_sweep(simulate, tasks, whole, InProcess())
         for name in ("rows", "even"):
@@ -83,6 +87,7 @@ def test_an_interrupt_stops_everything_at_once_and_keeps_what_is_recorded(tmp_pa
         wait_until(sweep, 3)
         while not log.exists() or len(log.read_text().splitlines()) < 2:
             assert sweep.poll() is None
+            time.sleep(0.01)
         sweep.send_signal(signal.SIGINT)
         _, errors = sweep.communicate(timeout=60)
     assert "KeyboardInterrupt" in errors
