@@ -184,7 +184,8 @@ def durable_decisions() -> Iterator[Figure]:
 
 def postgres_decisions() -> Iterator[Figure]:
     """Figures on a PostgreSQL server that is started here, if one is installed."""
-    sys.path.append(str(HERE.parent / "tests" / "service"))
+    tests = HERE.parent / "tests"
+    sys.path += [str(tests), str(tests / "service")]
     import postgres_server  # noqa: PLC0415  (asyncpg loads for this figure alone)
 
     if postgres_server.programs() is None:

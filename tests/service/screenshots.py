@@ -1,4 +1,7 @@
-"""Pictures of the dashboard for the documentation: ``python tests/service/screenshots.py``."""
+"""Pictures of the dashboard for the documentation.
+
+``PYTHONPATH=tests python tests/service/screenshots.py`` takes them.
+"""
 
 from __future__ import annotations
 
