@@ -331,9 +331,8 @@ class InputModel:
         :class:`~fairshield.OutcomesWarning` says that those of the rejected look filled in, because
         they would make the expected costs wrong.
 
-        Records with a ``score`` instead of ``proposed`` are read by the rule ``scores``, as
-        :meth:`from_scores` reads them; those with a cost keep it.  ``options`` are those of
-        :meth:`estimate`.
+        Records with a ``score`` instead of ``proposed`` are read by the rule ``scores``, as by
+        :meth:`from_scores`; those with a cost keep it.  ``options`` are those of :meth:`estimate`.
         """
         rule = ScoreRule() if scores is None else scores
         check_kind(rule, ScoreRule, "scores is a ScoreRule, as in ScoreRule(threshold=640)")
@@ -342,9 +341,8 @@ class InputModel:
             raise InvalidValueError("no records to estimate from: give at least one request")
         found = [record.proposing(rule) for record in given]
         if any(record is not own for record, own in zip(found, given, strict=True)):
-            options = {"bins": SCORE_LEVELS} | options
-            if rule.cost == "constant":
-                options["bins"] = None
+            one_level = {"bins": None} if rule.cost == "constant" else {}
+            options = {"bins": SCORE_LEVELS} | options | one_level
         requests = [request_of(record) for record in found]
         groups, proposed, costs, _ = zip(*requests, strict=True)
         outcomes, why = recorded_outcomes(found, requests)
