@@ -355,3 +355,14 @@ def test_smoothing_is_finite_and_not_negative(smoothing: float) -> None:
         lambda: fs.InputModel.estimate(WHO, SAID, smoothing=smoothing),
         "smoothing must be a finite number >= 0", repr(smoothing),
     )  # fmt: skip
+
+
+def test_a_rule_says_how_scores_of_a_csv_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("group,score\na,640\nb,700\na,500\nb,650\n")
+    rule = fs.records.ScoreRule(threshold=640, cost="constant")
+    made = fs.InputModel.from_csv(path, scores=rule)
+    expected = fs.InputModel.from_scores(
+        [640, 700, 500, 650], list("abab"), threshold=640, cost="constant"
+    )
+    assert made.to_dict() == expected.to_dict()

@@ -335,8 +335,8 @@ def test_mistakes_in_how_to_read_are_found_before_reading() -> None:
         ({"decimal": "'"}, "decimal must be"),
         ({"columns": {"sex": ("group",)}}, "'sex' is no field"),
         ({"columns": "sex"}, r"columns must say which.*columns=\{'group': 'COLUMN'\}, got 'sex'"),
-        ({"columns": {"group": 3}}, "columns must be names, got 3"),
-        ({"yes_words": 3}, "yes_words must be names, got 3"),
+        ({"columns": {"group": 3}}, "columns must be a name or a list of names, got 3"),
+        ({"yes_words": 3}, "yes_words must be a name or a list of names, got 3"),
         ({"format": "jsonl", "separator": ";"}, "separator= is for CSV"),
     ):
         with pytest.raises(fs.InvalidValueError, match=said):
@@ -379,3 +379,10 @@ def test_an_input_model_is_estimated_from_any_csv(tmp_path: Path) -> None:
     )
     ours = fs.InputModel.from_csv(plain)
     assert fs.InputModel.from_csv(theirs, reading=reading).to_dict() == ours.to_dict()
+
+
+def test_words_may_be_a_set_and_columns_are_in_order() -> None:
+    reading = fs.Reading(format="csv", yes_words={"accepted": {"ja", "oui"}}, no_words={"non"})
+    assert sorted(reading.yes_words["accepted"]) == ["ja", "oui"]
+    with pytest.raises(fs.InvalidValueError, match="columns must be a name or a list of names"):
+        fs.Reading(columns={"group": {"sex", "age"}})

@@ -304,17 +304,19 @@ class InputModel:
 
     @classmethod
     def from_csv(
-        cls, path: str | Path, *, reading: Reading | None = None, **options: Any
-    ) -> InputModel:
+        cls, path: str | Path, *, reading: Reading | None = None, scores: ScoreRule | None = None,
+        **options: Any,
+    ) -> InputModel:  # fmt: skip
         """Estimate a model from a CSV with columns ``group``, ``proposed``, ``cost``, ``outcome``.
 
         The last two may be missing, and a ``score`` may take the place of ``proposed``.
-        ``reading`` says how it is written, where that cannot be seen from its header, and the
-        threshold of the scores; ``options`` are those of :meth:`estimate`.
+        ``reading`` says how it is written, where that cannot be seen from its header; ``scores``
+        how scores are read, by default with its threshold; ``options`` are those of
+        :meth:`estimate`.
         """
         written = replace(reading or Reading(), format="csv")
+        rule = ScoreRule(threshold=written.threshold) if scores is None else scores
         with replace(written, threshold=None).open(path) as records:
-            rule = ScoreRule(threshold=written.threshold)
             return cls.from_records(records, scores=rule, **options)
 
     @classmethod

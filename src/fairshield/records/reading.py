@@ -210,9 +210,11 @@ def _by_field(given: Any, name: str) -> Columns:
     if name == "columns" and "" in table:
         example = argument(name, {"group": "COLUMN"})
         raise InvalidValueError(f"{name} must say which, as in {example}, got {given!r}")
+    # The order of columns matters, that of words does not.
+    many = (list, tuple) if name == "columns" else (list, tuple, set, frozenset)
     for names in table.values():
-        if not isinstance(names, str | list | tuple):
-            raise InvalidValueError(f"{name} must be names, got {names!r}")
+        if not isinstance(names, (str, *many)):
+            raise InvalidValueError(f"{name} must be a name or a list of names, got {names!r}")
     return {
         key: (names,) if isinstance(names, str) else tuple(names) for key, names in table.items()
     }
