@@ -145,6 +145,17 @@ async def test_conditions_that_were_noted_with_the_next_plan_are_no_finding(
     assert audited(str(path)).all_findings == ()
 
 
+async def test_a_condition_that_was_noted_at_once_and_is_erased_is_a_finding(
+    tmp_path: Path, artifacts: Artifacts
+) -> None:
+    path = tmp_path / "shield.db"
+    async with opened(str(path), artifacts, stream(artifacts, "static")) as engine:
+        await ask(engine, "static", many(*[(group, True) for group in "bbabab"]))
+    assert broken_at(path, forget=True) == [6]
+    (finding,) = audited(str(path)).all_findings
+    assert "another snapshot" in finding
+
+
 def broken_at(path: Path, *, forget: bool = False) -> list[int | None]:
     """When the condition was broken, as stored at the end of each period; and forget it."""
     db, found = apsw.Connection(str(path)), []

@@ -77,7 +77,9 @@ class StoredWindows:
             untold = _JUDGED if self._overridden > before else ()
         if lacks_verdict(stored):
             untold = _UNTOLD
-        if same_snapshot(stored.snapshot, replayed.snapshot, judged_once=once):
+        condition = live.policy.condition
+        later = condition is not None and condition.known_at_start
+        if same_snapshot(stored.snapshot, replayed.snapshot, judged_once=once, noted_later=later):
             untold = (*untold, "snapshot")
         return " and ".join(
             "another snapshot" if name == "snapshot" else f"{name} = {ours!r} instead of {right!r}"

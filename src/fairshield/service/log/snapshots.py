@@ -44,12 +44,15 @@ def read_snapshot(content: bytes) -> Snapshot | None:
     return msgspec.structs.replace(snapshot, shield=msgspec.json.decode(state))
 
 
-def same_snapshot(stored: bytes, replayed: bytes, *, judged_once: bool = False) -> bool:
+def same_snapshot(
+    stored: bytes, replayed: bytes, *, judged_once: bool = False, noted_later: bool = False
+) -> bool:
     """Whether two snapshots say the same, as far as the stored one says anything.
 
-    Earlier versions did not store the cells of the ledger, wrote states in their own way, and noted
-    only with the next plan that the condition of periods was broken.  With ``judged_once`` verdicts
-    may differ: see :func:`lacks_counters`.
+    Earlier versions did not store the cells of the ledger, and wrote states in their own way.  With
+    ``judged_once`` verdicts may differ: see :func:`lacks_counters`.  With ``noted_later`` the
+    stored one may lack that the period to come does not meet the condition: earlier versions noted
+    it with the plan of that period, and a run that goes on from the snapshot notes it again.
     """
     if stored == replayed:
         return True
@@ -61,10 +64,10 @@ def same_snapshot(stored: bytes, replayed: bytes, *, judged_once: bool = False) 
         if judged_once:
             _forget_verdicts(ours.tally)
             _forget_verdicts(theirs.tally)
-    return ours == theirs or ours == _noted_later(theirs)
+    return ours == theirs or (noted_later and ours == _before_the_plan(theirs))
 
 
-def _noted_later(snapshot: Snapshot) -> Snapshot:
+def _before_the_plan(snapshot: Snapshot) -> Snapshot:
     """The snapshot without a note that the period about to begin does not meet the condition."""
     state = snapshot.shield or {}
     history = state.get("history", {})
