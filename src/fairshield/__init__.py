@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         DynamicShield,
         ExactPeriodicShield,
         Guarantee,
+        OptimalPeriodicShield,
         PeriodicPolicy,
         PerpetualShield,
         Run,
@@ -101,6 +102,7 @@ __all__ = [
     "MissingExtraError",
     "Monitor",
     "MonitorReport",
+    "OptimalPeriodicShield",
     "OutcomePendingError",
     "OutcomesWarning",
     "Pareto",
@@ -152,8 +154,8 @@ _LAZY = {
         "analysis.simulate": "Simulation simulate",
         "client": "AsyncClient Client",
         "monitor": "Alarm Monitor MonitorReport ShadowReport",
-        "periodic": "DynamicShield ExactPeriodicShield Guarantee PeriodicPolicy PerpetualShield "
-        "Run StaticBoundedShield StaticFairShield load_policy",
+        "periodic": "DynamicShield ExactPeriodicShield Guarantee OptimalPeriodicShield "
+        "PeriodicPolicy PerpetualShield Run StaticBoundedShield StaticFairShield load_policy",
         "periodic.audit": "audit",
         "periodic.verify": "verify",
         "periodic.windows": "ShieldReport",

@@ -1,9 +1,10 @@
 """Windows one after the other: the kinds of periods, and the run that decides by any of them.
 
-Six kinds implement one interface, :class:`~fairshield.PeriodicPolicy`.  ``Repeated`` begins each
-window with the same counters.  The other five keep a property of all decisions since the run began.
+Seven kinds implement one interface, :class:`~fairshield.PeriodicPolicy`.  ``Repeated`` begins each
+window with the same counters.  The other six keep a property of all decisions since the run began.
 Of these, ``StaticFair``, ``StaticBounded`` and ``Dynamic`` are the paper's, fair under conditions
-that are checked and reported; ``ExactPeriodic`` and ``Perpetual`` need no condition.
+that are checked and reported; ``ExactPeriodic``, ``OptimalPeriodic`` and ``Perpetual`` need no
+condition.
 """
 
 from fairshield._renamed import NAMES
@@ -13,6 +14,9 @@ from fairshield.periodic.dynamic import Dynamic as Dynamic
 from fairshield.periodic.exact import ExactPeriodic as ExactPeriodic
 from fairshield.periodic.explanation import RunExplanation as RunExplanation
 from fairshield.periodic.guarantee import Guarantee as Guarantee
+from fairshield.periodic.optimal import DearestPeriod as DearestPeriod
+from fairshield.periodic.optimal import OptimalPeriodic as OptimalPeriodic
+from fairshield.periodic.optimal import least_worst_costs as least_worst_costs
 from fairshield.periodic.perpetual import Perpetual as Perpetual
 from fairshield.periodic.policy import PeriodicPolicy as PeriodicPolicy
 from fairshield.periodic.policy import load_policy as load_policy
@@ -24,6 +28,7 @@ from fairshield.periodic.runs import Streams as Streams
 from fairshield.periodic.runs import decide_runs as decide_runs
 from fairshield.periodic.shields import DynamicShield as DynamicShield
 from fairshield.periodic.shields import ExactPeriodicShield as ExactPeriodicShield
+from fairshield.periodic.shields import OptimalPeriodicShield as OptimalPeriodicShield
 from fairshield.periodic.shields import PerpetualShield as PerpetualShield
 from fairshield.periodic.shields import StaticBoundedShield as StaticBoundedShield
 from fairshield.periodic.shields import StaticFairShield as StaticFairShield

@@ -1,23 +1,17 @@
-"""Exact periodic shields: all decisions of a number of periods, planned at once."""
+"""Exact periodic shields: the least expected cost of a number of periods, planned at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
-from fairshield.base.counts import Counts, is_whole, so_far
-from fairshield.base.errors import InfeasibleError, InvalidValueError, called
 from fairshield.base.types import Progress
-from fairshield.periodic.cumulative import CumulativePolicy, best_effort
-from fairshield.periodic.policy import WindowPolicy
+from fairshield.periodic.planned import Planned
 from fairshield.policy import Policy
-from fairshield.spec import can_bind
 from fairshield.synthesis import synthesize
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactPeriodic(CumulativePolicy):
+class ExactPeriodic(Planned):
     """ExactPeriodic is the cheapest policy for a number of periods, all of which end fair.
 
     Parameters
@@ -30,76 +24,13 @@ class ExactPeriodic(CumulativePolicy):
     title = "exact periodic"
     order = 4
 
-    periods: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_whole(self.periods) or self.periods < 1:
-            raise InvalidValueError(
-                f"periods must be a whole number of at least 1, got {self.periods!r}: plan for as "
-                "many periods as there will be, or use a perpetual shield"
-            )
-        object.__setattr__(self, "periods", int(self.periods))
-
-    @cached_property
-    def tables(self) -> Policy:
-        """The policy of all periods."""
-        return self.synthesize()
-
-    def synthesize(self, progress: Progress | None = None) -> Policy:
-        """The policy of all periods, made with a progress report."""
+    def made(self, progress: Progress | None) -> Policy:
         total = self.period * self.periods
-        inputs = self.inputs.repeated(self.period, self.periods)
-        try:
-            made = synthesize(
-                self.prop, inputs, horizon=total, start=self.start,
-                checkpoints=range(self.period, total, self.period), progress=progress,
-            )  # fmt: skip
-        except InfeasibleError:
-            raise InfeasibleError(
-                f"{self.prop} cannot be guaranteed at the end of each of {self.periods} periods of "
-                f"{self.period} decisions, starting from {so_far(self.start)}: some order of "
-                f"arrivals defeats every shield. Loosen the bound, set {called('min_support')}, "
-                "lengthen the period, or use a Dynamic shield, which does what can be done"
-            ) from None
-        self.__dict__["tables"] = made  # fills the cached property
-        return made
-
-    @property
-    def largest_plan(self) -> int:
-        return 0 if "tables" in self.__dict__ else self.period * self.periods
-
-    def outlook(self, progress: Progress | None = None) -> tuple[float, int]:
-        if "tables" not in self.__dict__:
-            self.synthesize(progress)
-        return super().outlook()
-
-    def whole_plan(self) -> Policy:
-        return self.tables
+        return synthesize(
+            self.prop, self.inputs.repeated(self.period, self.periods), horizon=total,
+            start=self.start, checkpoints=range(self.period, total, self.period), progress=progress,
+        )  # fmt: skip
 
     @property
     def theorem(self) -> str:
         return "exact periodic shields are always fair"
-
-    @property
-    def unconditional(self) -> bool:
-        return True
-
-    @property
-    def last(self) -> int:
-        return self.periods
-
-    @cached_property
-    def can_bind(self) -> bool:
-        ends = [self.period * n for n in range(1, self.periods + 1)]
-        return can_bind(self.prop, self.start, ends)
-
-    def window(self, counts: Counts, completed: int) -> WindowPolicy:
-        decided = completed * self.period
-        if self.tables.guarantees(counts, decided):
-            return WindowPolicy(self.tables, counts, decided)
-        # Only a person who decided against advice leads here, or a state of no run.
-        return WindowPolicy(best_effort(self.prop, self.inputs, self.period, counts), counts, 0)
-
-    def options(self) -> dict[str, Any]:
-        return {"periods": self.periods}

@@ -12,6 +12,7 @@ from fairshield.periodic.course import State
 from fairshield.periodic.cumulative import NOBODY
 from fairshield.periodic.dynamic import Dynamic, Fallback
 from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.optimal import OptimalPeriodic
 from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.run import Run
 from fairshield.periodic.static import Bounds, StaticBounded, StaticFair
@@ -129,6 +130,34 @@ class ExactPeriodicShield(Run):
         unseen: Unseen | str | dict[Group, Group] = "refuse",
     ) -> None:
         policy = ExactPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
+        super().__init__(policy, state=state, unseen=unseen)
+
+
+class OptimalPeriodicShield(Run):
+    """OptimalPeriodicShield minimises what the dearest of ``periods`` periods costs (the paper's).
+
+    All periods end fair.  What a period is expected to cost depends on what came before; the worst
+    of these expectations is the least that a fair shield can have.
+
+    >>> import fairshield as fs
+    >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+    >>> shield = OptimalPeriodicShield(fs.DemographicParity("0.2"), inputs, period=10, periods=3)
+    >>> round(shield.policy.worst_period_cost, 4)
+    1.6565
+    """
+
+    def __init__(
+        self,
+        prop: Property,
+        inputs: Inputs,
+        *,
+        period: int,
+        periods: int,
+        start: Counts | None = None,
+        state: State | None = None,
+        unseen: Unseen | str | dict[Group, Group] = "refuse",
+    ) -> None:
+        policy = OptimalPeriodic(prop, inputs, period, periods=periods, start=start or NOBODY)
         super().__init__(policy, state=state, unseen=unseen)
 
 

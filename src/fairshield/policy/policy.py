@@ -46,7 +46,8 @@ class Policy:
     decisions
         What to do in every state.
     expected_cost
-        Of one window and the ``further`` decisions, if the input model is right.
+        Of one window and the ``further`` decisions, if the input model is right.  With a
+        ``ceiling`` it is that of the decisions up to the first checkpoint.
     least_cost
         The same without ``spread``: what the cheapest fair shield costs.  Of a long policy both
         are one estimate.
@@ -268,6 +269,7 @@ def _specification(data: Mapping[str, Any]) -> Specification:
         further=int(data["further"]),
         terminal=None if terminal is None else property_from_dict(terminal),
         spread=data["spread"],
+        ceiling=data.get("ceiling"),
     )
 
 

@@ -46,6 +46,10 @@ class Specification:
     spread, risen
         The planned price of overruling rises linearly over the window, from ``risen`` times itself
         to ``spread`` times itself.  Only what is left of a window has risen by more than 1.
+    ceiling
+        With a ceiling, costs are counted afresh from each checkpoint, and no checkpoint is passed
+        with counters from which the decisions up to the next cost more, expectedly.  ``None``: the
+        cost of the whole plan counts.
     """
 
     prop: Property
@@ -57,6 +61,7 @@ class Specification:
     terminal: Property | None = None
     spread: float = 1.0
     risen: float = 1.0
+    ceiling: float | None = None
 
     @classmethod
     def of(
@@ -95,6 +100,23 @@ class Specification:
         _check_points(self.checkpoints, self.plan_length)
         _check_terminal(self.prop, self.terminal)
         _check_spread(self.spread, self.further)
+        self._check_ceiling()
+
+    def _check_ceiling(self) -> None:
+        ceiling = self.ceiling
+        if ceiling is None:
+            return
+        if not as_number(ceiling, "ceiling") >= 0.0:
+            raise InvalidValueError(
+                f"ceiling must be a cost of at least 0, got {ceiling!r}: it is the most that may "
+                "be expected between two checkpoints"
+            )
+        if self.spread != 1.0 or self.further or len(self.groups) > 2:
+            raise InvalidValueError(
+                f"a ceiling of {ceiling!r} is for two groups, without spread (now "
+                f"{self.spread!r}) and further decisions (now {self.further}), and there are "
+                f"{len(self.groups)} groups: leave the ceiling out"
+            )
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -166,6 +188,7 @@ class Specification:
             "further": self.further,
             "terminal": None if self.terminal is None else self.terminal.to_dict(),
             "spread": self.spread,
+            **({} if self.ceiling is None else {"ceiling": self.ceiling}),
         }
 
     # Counters -------------------------------------------------------------------------------

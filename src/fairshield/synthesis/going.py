@@ -14,7 +14,7 @@ from fairshield.synthesis.solving import solve
 
 def least_cost(spec: Specification) -> float:
     """The expected cost of the cheapest policy, which is not made; infinite if there is none."""
-    return solve(make_problem(spec), Options())[0]
+    return solve(make_problem(spec), Options()).value
 
 
 def cost_to_go(policy: Policy, counts: Counts, decided: int) -> float:

@@ -33,7 +33,7 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
             "out"
         )
     layout = layout_of(spec.plan_length, spec.labelled)
-    backend = chosen_backend(options.backend, layout, spec.n_levels, record=spec.horizon)
+    backend = chosen_backend(options.backend, spec, record=spec.horizon)
     options, obstacle = replace(options, backend=backend), obstacle_of(spec)
     most = MOST_ON_DEVICE if backend == "cuda" else MOST_STATES
     made_by, reason = chosen_method(options.method, layout, obstacle, most)

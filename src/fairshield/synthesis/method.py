@@ -52,6 +52,8 @@ def obstacle_of(spec: Specification) -> str | None:
         return "with outcomes the input model must not change over the window"
     if spec.spread != 1.0:
         return "interventions are spread by exact tables only"
+    if spec.ceiling is not None:
+        return "a ceiling on the cost between checkpoints is kept by exact tables only"
     if spec.further:
         return f"further={spec.further} decisions are planned by exact tables only"
     if spec.checkpoints and prop.sustained is None:

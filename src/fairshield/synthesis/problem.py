@@ -206,11 +206,28 @@ class Problem:
         return lo, hi, fair
 
 
+class Dearest(NamedTuple):
+    """Dearest holds what is expected to be paid from checkpoints on, up to the next ones.
+
+    ``kept`` is the largest of these costs that does not exceed the ceiling, ``struck`` the least
+    one that does; ``attained`` has, by checkpoint, counters ``(n_a, k_a, n_b, k_b)`` since the
+    start from which the ceiling is expected to be paid.
+    """
+
+    kept: float
+    struck: float
+    attained: dict[int, Ints]
+
+
 class Solution(NamedTuple):
-    """Solution holds the cost to go at the start, and the decisions if asked for."""
+    """Solution holds the cost to go at the start, and the decisions if asked for.
+
+    ``dearest`` is there if there is a ceiling.
+    """
 
     value: float
     rows: RowTable | None
+    dearest: Dearest | None = None
 
 
 def without_floor(value: float) -> float:

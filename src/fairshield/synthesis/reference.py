@@ -6,7 +6,8 @@ r"""The recursion of the paper, written to be read; every kernel is tested again
              + \sum_z P(z \mid x)\, v_{t+1}(s \oplus (x, y, z)) \Bigr],
 
 and :math:`v_t(s) = \infty` if some group and some outcome, probable or not, would leave no decision
-from which fairness can be guaranteed.
+from which fairness can be guaranteed.  With a ceiling C the values at each checkpoint are replaced,
+by 0 where they are at most C and by :math:`\infty` elsewhere: what is left to decide costs afresh.
 
 Where it is infinite, :func:`least_risk` has the best decisions there are: of the least probability
 of violation, and among these of the least cost.
@@ -25,7 +26,7 @@ import numpy as np
 from fairshield.base.counts import At, GroupCount, after
 from fairshield.policy.layout import Layout, layer_rows
 from fairshield.policy.rows import BARE_WIDTH, RowTable
-from fairshield.synthesis.problem import LEAST_WEIGHT, Problem
+from fairshield.synthesis.problem import LEAST_WEIGHT, Dearest, Problem, Solution
 
 SAME_RISK = 1e-12
 """Probabilities of violation closer than this are equal but for rounding."""
@@ -70,10 +71,22 @@ def start_of(problem: Problem) -> Position:
 
 
 def cost_to_go(problem: Problem) -> Callable[[Position], float]:
-    """The value function, memoised over counters."""
+    """The value function, memoised over counters.
+
+    With a ceiling, checkpoints are entered at cost 0 or not at all, see :func:`costs`.
+    """
+    return costs(problem)[0]
+
+
+def costs(problem: Problem) -> tuple[Callable[[Position], float], Callable[[Position], float]]:
+    """The value function, and the expected cost up to the next checkpoint if there is a ceiling.
+
+    Without a ceiling the two are the same.
+    """
+    ceiling, checkpoints = problem.spec.ceiling, problem.spec.checkpoints
 
     @cache
-    def v(s: Position) -> float:
+    def cost(s: Position) -> float:
         if not is_fair(problem, s):
             return math.inf
         if s.t == problem.horizon:
@@ -93,7 +106,12 @@ def cost_to_go(problem: Problem) -> Callable[[Position], float]:
                     total += weight * min(then[r], problem.costs[i, g, r, level] + then[1 - r])
         return float(total)
 
-    return v
+    def v(s: Position) -> float:
+        if ceiling is None or s.t not in checkpoints:
+            return cost(s)
+        return 0.0 if cost(s) <= ceiling else math.inf
+
+    return v, cost
 
 
 def cost_to_go_of_traces(problem: Problem) -> float:
@@ -170,16 +188,32 @@ def code_of(problem: Problem, v: Callable[[Position], float], s: Position, group
     return -int(sum(c + problem.tie + accept < reject for c in costs[0]))
 
 
-def solve(problem: Problem, record: int | None) -> tuple[float, RowTable | None]:
+def solve(problem: Problem, record: int | None) -> Solution:
     """Cost to go at the start and the policy up to layer ``record``, every row dense."""
-    v, start = cost_to_go(problem), start_of(problem)
+    (v, cost), start = costs(problem), start_of(problem)
+    dearest = None if problem.spec.ceiling is None else dearest_of(problem, cost)
     if record is None:
-        return v(start), None
+        return Solution(v(start), None, dearest)
 
     def code(s: Position, g: int) -> int:
         return code_of(problem, v, s, g)
 
-    return v(start), _row_table(problem, record, lambda s: v(s) < math.inf, code)
+    rows = _row_table(problem, record, lambda s: v(s) < math.inf, code)
+    return Solution(v(start), rows, dearest)
+
+
+def dearest_of(problem: Problem, cost: Callable[[Position], float]) -> Dearest:
+    """What is expected to be paid from each checkpoint up to the next."""
+    ceiling, kept, struck = problem.spec.ceiling, 0.0, math.inf
+    attained = {}
+    assert ceiling is not None
+    for t in problem.spec.checkpoints:
+        found = {s.at: cost(s) for row in _rows(t, problem.spec.labelled) for s in row}
+        kept = max([kept, *(c for c in found.values() if c <= ceiling)])
+        struck = min([struck, *(c for c in found.values() if ceiling < c < math.inf)])
+        dearest = [at for at, c in found.items() if ceiling - problem.tie <= c <= ceiling]
+        attained[t] = np.array(dearest, np.int64).reshape(-1, 4)
+    return Dearest(kept, struck, attained)
 
 
 def least_risk(problem: Problem) -> Callable[[Position], Prospect]:

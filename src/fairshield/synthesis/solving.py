@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from fairshield.base.errors import MemoryLimitError
+from fairshield.base.errors import InvalidValueError, MemoryLimitError
 from fairshield.base.types import Progress
-from fairshield.policy.layout import Layout
-from fairshield.policy.rows import RowTable
+from fairshield.policy import Specification
+from fairshield.policy.layout import layout_of
 from fairshield.synthesis import reference
 from fairshield.synthesis.cuda import device
 from fairshield.synthesis.memory import check_salvage_memory
 from fairshield.synthesis.options import Backend, Options
-from fairshield.synthesis.problem import Problem
+from fairshield.synthesis.problem import Problem, Solution
 
 
-def solve(
-    problem: Problem, options: Options, *, record: int | None = None
-) -> tuple[float, RowTable | None]:
+def solve(problem: Problem, options: Options, *, record: int | None = None) -> Solution:
     """Least expected cost, and the decisions of the first ``record`` layers if asked for."""
     if len(problem.start) > 2:
         from fairshield.synthesis.exact import many
 
-        return many.solve(problem, options, record=False).value, None
+        return Solution(many.solve(problem, options, record=False).value, None)
     if options.backend == "reference":
         return reference.solve(problem, record)
-    layout, n_levels, progress = problem.layout, problem.n_levels, options.progress
-    if chosen_backend(options.backend, layout, n_levels, record=record) == "cuda":
+    progress = options.progress
+    if chosen_backend(options.backend, problem.spec, record=record) == "cuda":
         from fairshield.synthesis.cuda import solver as cuda
 
         return cuda.solve(problem, record=record, progress=progress)
@@ -51,12 +49,18 @@ def solve_best_effort(
     return best_effort.solve(problem, progress)
 
 
-def chosen_backend(
-    backend: Backend, layout: Layout, n_levels: int, *, record: int | None
-) -> Backend:
+def chosen_backend(backend: Backend, spec: Specification, *, record: int | None) -> Backend:
     """``backend``; for ``"auto"``, ``"cuda"`` if a device pays, else ``"cpu"``."""
+    if spec.ceiling is not None:
+        if backend == "cuda":
+            raise InvalidValueError(
+                f"backend 'cuda' keeps no ceiling on the cost between checkpoints, and one of "
+                f"{spec.ceiling!r} is asked for: use 'cpu'"
+            )
+        return "cpu" if backend == "auto" else backend
     if backend == "auto":
-        return "cuda" if device.pays(layout, n_levels, record=record) else "cpu"
+        layout = layout_of(spec.plan_length, spec.labelled)
+        return "cuda" if device.pays(layout, spec.n_levels, record=record) else "cpu"
     if backend == "cuda":
         device.require_device()
     return backend

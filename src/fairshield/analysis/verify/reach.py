@@ -90,6 +90,10 @@ class ReachedStates:
         state = self.layout.place(t, at) - self.layout.states_before(t)
         return bool(self._past[t][state >> 3] >> (7 - (state & 7)) & 1)
 
+    def reaches(self, at: At) -> bool:
+        """Whether ``at`` is among the states after ``t`` decisions."""
+        return bool(self._here[self.layout.place(self.t, at) - self.layout.states_before(self.t)])
+
     def counts(self, at: At) -> Counts:
         """Counters including the policy's start."""
         return self.policy.start.plus(at)

@@ -8,7 +8,7 @@ is infinite and nothing is computed.
 
 What a problem does not need is passed as ``None``, and the branches for it are not compiled: all
 but one :class:`Method`, in the plain family ``stay``, in a pass without checkpoint :class:`Fair`,
-in a computation of values alone :class:`RecordedRows`.
+without a ceiling :class:`Renewal`, in a computation of values alone :class:`RecordedRows`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,21 @@ class Fair(NamedTuple):
     row_at: Ints
 
 
+class Renewal(NamedTuple):
+    """Renewal holds a ceiling, and what a pass that ends at a checkpoint finds out about it.
+
+    ``found`` has the largest cost that does not exceed the ceiling, and the least one that does.
+    States whose cost is at least ``least`` and does not exceed the ceiling are listed in
+    ``attained`` as ``(n_a, n_b, short, long)``; ``listed`` is how many.
+    """
+
+    ceiling: float
+    least: float
+    found: Floats
+    attained: Ints
+    listed: Ints
+
+
 class Places(NamedTuple):
     """Places holds first state and row of each block, and room for a pair that is turned."""
 
@@ -105,6 +120,8 @@ class Pair(NamedTuple):
     policy_row: int
     fair_state: int
     fair_row: int
+    n_a: int
+    n_b: int
 
 
 # One pair of one layer ----------------------------------------------------------------------
@@ -114,7 +131,7 @@ class Pair(NamedTuple):
 def _back_up_pair(
     layer: Layer, prices: Prices, one: bool | None, noted: bool | None, few: bool | None,
     many: Levels | None, stay: Floats | None, step: int, fair: Fair | None, strike: bool,
-    record: RecordedRows | None, keep: bool, pair: Pair, room: Scratch,
+    renewal: Renewal | None, record: RecordedRows | None, keep: bool, pair: Pair, room: Scratch,
 ) -> None:  # fmt: skip
     """``v_t`` from ``v_{t+1}`` for all states of a pair.
 
@@ -170,6 +187,8 @@ def _back_up_pair(
             if fair is not None:
                 if strike:
                     _strike(v, own, begin, new_lo, new_hi, n, fair.each, fair_state, room.notes)
+                    if renewal is not None:
+                        _renew(v, own, begin, n, renewal, pair, short, keep, room.notes)
             if record is not None:
                 if keep:
                     new_lo, new_hi = record_row(
@@ -212,6 +231,31 @@ def _strike(
 
 
 @_jit
+def _renew(
+    v: Floats, own: int, begin: int, n: Any, renewal: Renewal, pair: Pair, short: int, keep: bool,
+    notes: Bits,
+) -> None:  # fmt: skip
+    """Set the ``n`` states computed in a row to 0, those above the ceiling to infinity."""
+    for k in range(begin, begin + np.int64(n)):
+        cost = v[U(own + k)]
+        if cost == np.inf:
+            continue
+        if cost > renewal.ceiling:
+            renewal.found[1] = min(renewal.found[1], cost)
+            v[U(own + k)] = np.inf
+            j = U(k - begin)
+            notes[DEAD, j // U(WORD)] |= U(1) << (j % U(WORD))
+            continue
+        renewal.found[0] = max(renewal.found[0], cost)
+        v[U(own + k)] = 0.0
+        i = renewal.listed[0]
+        if keep and cost >= renewal.least:
+            state = renewal.attained[i]
+            state[0], state[1], state[2], state[3] = pair.n_a, pair.n_b, short, k
+            renewal.listed[0] = i + 1
+
+
+@_jit
 def _set_aside(layer: Layer, at: int, step: int, rows: int, out: int) -> None:
     """Copy the first ``rows`` states of as many rows."""
     for i in range(rows):
@@ -237,8 +281,8 @@ def _turn_hulls(layer: Layer, row: int, rows: int, cells: int, out: int) -> None
 @_jit
 def _back_up_block(
     layer: Layer, prices: Prices, method: Method, stay: Floats | None, step: int,
-    fair: Fair | None, strike: bool, record: RecordedRows | None, keep: bool,
-    places: Places, layer_start: int, horizon: int, t: int, n_a: int, room: Scratch,
+    fair: Fair | None, strike: bool, renewal: Renewal | None, record: RecordedRows | None,
+    keep: bool, places: Places, layer_start: int, horizon: int, t: int, n_a: int, room: Scratch,
 ) -> None:  # fmt: skip
     """``v_t`` from ``v_{t+1}`` for all states with this ``n_a``."""
     here, row = places.at[n_a], places.row_at[n_a]
@@ -289,11 +333,11 @@ def _back_up_block(
         pair = Pair(
             np.int64(turned), rows, cells, here, own_step, row,
             ahead, ahead_step, ahead_row, across, across_step, across_row,
-            mixed, places.columns, policy_row, fair_state + here, fair_row + row,
+            mixed, places.columns, policy_row, fair_state + here, fair_row + row, n_a, n_b,
         )  # fmt: skip
         _back_up_pair(
             layer, prices, method.one, method.noted, method.few, method.many, stay, step, fair,
-            strike, record, keep, pair, room,
+            strike, renewal, record, keep, pair, room,
         )  # fmt: skip
         here, row = right, row_b
         rows_a = min(n_a + 1, n_b) + 1
@@ -306,14 +350,14 @@ def _back_up_block(
 @_jit
 def back_up(
     layer: Layer, prices: Prices, method: Method, stay: Floats | None, fair: Fair | None,
-    record: RecordedRows | None, places: Places, layer_starts: Ints, horizon: int,
-    t_from: int, t_to: int, block_from: int, block_to: int, room: Scratch,
+    renewal: Renewal | None, record: RecordedRows | None, places: Places, layer_starts: Ints,
+    horizon: int, t_from: int, t_to: int, block_from: int, block_to: int, room: Scratch,
 ) -> None:  # fmt: skip
     """Compute layers ``t_from - 1 … t_to`` of blocks ``block_from … block_to - 1``.
 
     Blocks from ``block_to`` on belong to another worker; ``places`` point to a private copy of as
     many of them as the wavefront needs, and their results are not recorded.  ``fair`` strikes out
-    states of the last layer of the pass.
+    states of the last layer of the pass, ``renewal`` those above its ceiling.
     """
     layers = t_from - t_to
     for front in range(block_from, min(block_to + layers - 1, t_from)):
@@ -324,7 +368,7 @@ def back_up(
             step = t if len(prices.weights) > 1 else 0
             keep, strike = n_a < block_to, t == t_to
             _back_up_block(
-                layer, prices, method, stay, step, fair, strike, record, keep,
+                layer, prices, method, stay, step, fair, strike, renewal, record, keep,
                 places, layer_starts[t], horizon, t, n_a, room,
             )  # fmt: skip
 

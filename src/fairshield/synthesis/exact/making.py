@@ -33,7 +33,7 @@ def make_row_policy(spec: Specification, options: Options, reason: str) -> Polic
     first, second = options.progress, None
     if options.best_effort:
         first, second = _halves(options.progress)
-    value, rows = solve(problem, replace(options, progress=first), record=spec.horizon)
+    value, rows, _ = solve(problem, replace(options, progress=first), record=spec.horizon)
     assert rows is not None  # ``record`` asked for them
     salvage, risk = None, 0.0
     if value == math.inf and options.best_effort:
@@ -70,7 +70,7 @@ def with_least_cost(policy: Policy, options: Options) -> Policy:
     if policy.decisions.salvages:
         least = solve_best_effort(plain, options.backend).start.cost
     else:
-        least, _ = solve(plain, replace(options, progress=None))
+        least = solve(plain, replace(options, progress=None)).value
     return replace(policy, expected_cost=evaluate(policy).expected_cost, least_cost=least)
 
 

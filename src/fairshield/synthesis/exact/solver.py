@@ -23,6 +23,7 @@ from fairshield.synthesis.exact.kernels import (
     Fair,
     Layer,
     Places,
+    Renewal,
     back_up,
     block_work,
     gather_runs,
@@ -38,7 +39,7 @@ from fairshield.synthesis.exact.row_kernels import (
 )
 from fairshield.synthesis.exact.vectors import LANES
 from fairshield.synthesis.levels import cost_levels
-from fairshield.synthesis.problem import Problem, Solution, without_floor
+from fairshield.synthesis.problem import Dearest, Problem, Solution, without_floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,7 +69,8 @@ def solve(
             if progress is not None:
                 progress(done)
     value = without_floor(float(induction.layer.values[0]))
-    return Solution(value, None if record is None else induction.collect())
+    rows = None if record is None else induction.collect()
+    return Solution(value, rows, induction.dearest)
 
 
 class _Induction:
@@ -107,6 +109,7 @@ class _Induction:
         self.split_at, self.work_before = math.inf, np.empty(0)
         self.buffers: dict[int, _DenseBuffer] = {}
         self.dense: list[_DenseRows] = []
+        self.dearest = None if problem.spec.ceiling is None else Dearest(0.0, math.inf, {})
 
     def passes(self, pool: ThreadPoolExecutor) -> Iterator[float]:
         """Run all passes, last layer first; yields the share of the work done."""
@@ -147,10 +150,14 @@ class _Induction:
 
     def _run_pass(self, pool: ThreadPoolExecutor, t_from: int, t_to: int, strike: bool) -> None:
         fair = self._fair(t_to, *self.layout.stored_rows(t_to)) if strike else None
+        renewals: list[Renewal] = []
 
         def work(first: int, end: int, places: Places, buffer: _DenseBuffer) -> None:
+            renewal = self._renewal(t_to) if strike else None
+            if renewal is not None:
+                renewals.append(renewal)
             back_up(
-                self.layer, self.prices, self._method(t_from - 1), self.stay, fair,
+                self.layer, self.prices, self._method(t_from - 1), self.stay, fair, renewal,
                 self._record(buffer, t_from - 1), places, self.starts, self.layout.horizon,
                 t_from, t_to, first, end, _scratch(self.layout),
             )  # fmt: skip
@@ -161,6 +168,18 @@ class _Induction:
         if 1 < len(seconds) == self.workers:
             # A worker that was slow, for whatever reason, gets a smaller part of the next pass.
             self.pace *= np.sqrt(seconds.mean() / np.maximum(seconds, 1e-9))
+        if renewals and self.dearest is not None:
+            self.dearest = _with_renewals(self.dearest, t_to, renewals)
+
+    def _renewal(self, t: int) -> Renewal | None:
+        """What one worker is to do and to note at a checkpoint, if there is a ceiling."""
+        ceiling = self.problem.spec.ceiling
+        if ceiling is None:
+            return None
+        # Few states attain it, and untouched pages cost nothing.
+        room = np.empty((self.layout.states_of(t), 4), np.int64)
+        found, least = np.array([0.0, np.inf]), ceiling - self.problem.tie
+        return Renewal(ceiling, least, found, room, np.zeros(1, np.int64))
 
     def _share_out(
         self, pool: ThreadPoolExecutor, work: Callable[..., None], jobs: Sequence[Any],
@@ -311,6 +330,19 @@ class _DenseBuffer:
         self.used[:] = 0
         index = self.index[:rows]
         return _DenseRows(index[:, 0].copy(), index[:, 1].copy(), self.codes[:codes].copy())
+
+
+def _with_renewals(dearest: Dearest, t: int, renewals: list[Renewal]) -> Dearest:
+    """``dearest`` with what the workers found at the checkpoint after ``t`` decisions."""
+    found = np.array([renewal.found for renewal in renewals])
+    states = np.concatenate([renewal.attained[: renewal.listed[0]] for renewal in renewals])
+    n_a, n_b, short, long = states.T
+    k_a, k_b = np.where(n_a > n_b, (long, short), (short, long))
+    return Dearest(
+        max(dearest.kept, float(found[:, 0].max())),
+        min(dearest.struck, float(found[:, 1].min())),
+        dearest.attained | {t: np.stack((n_a, k_a, n_b, k_b), axis=1)},
+    )
 
 
 def _scratch(layout: Layout) -> Scratch:
