@@ -35,7 +35,14 @@ from benchmarks.measure import (
     peak_megabytes,
     side_by_side,
 )
-from benchmarks.periodic import certificates, exact_periodic, period_starts, periodic_runs
+from benchmarks.periodic import (
+    certificates,
+    dearest_periods,
+    exact_periodic,
+    optimal_periodic,
+    period_starts,
+    periodic_runs,
+)
 from benchmarks.service import durable_decisions, open_streams, postgres_decisions, restart
 from fairshield.analysis.simulate import simulate
 from fairshield.policy import Specification
@@ -228,6 +235,8 @@ SECTIONS = (
     three_groups,
     period_starts,
     exact_periodic,
+    optimal_periodic,
+    dearest_periods,
     periodic_runs,
     certificates,
     exact_values,

@@ -23,6 +23,7 @@ from fairshield.policy.decisions import Decisions
 from fairshield.policy.many import StateDecisions
 from fairshield.policy.many import lookups as many_lookups
 from fairshield.policy.row_decisions import RowDecisions
+from fairshield.synthesis import Options, make_policy
 from fairshield.synthesis.problem import Problem, make_problem
 from fairshield.synthesis.reference import Position
 
@@ -219,9 +220,12 @@ class Spec(NamedTuple):
     checkpoints: tuple[int, ...]
     further: int = 0
     terminal: fs.Property | None = None
+    ceiling: float | None = None
 
     def synthesize(self, **options: Any) -> fs.Policy:
         """The policy; raises if there is none."""
+        if self.ceiling is not None:
+            return make_policy(self.problem().spec, Options(**options))
         return fs.synthesize(
             self.prop,
             self.inputs,
@@ -245,7 +249,7 @@ class Spec(NamedTuple):
         return make_problem(
             Specification.of(
                 self.prop, self.inputs, horizon=self.horizon, start=self.start,
-                checkpoints=self.checkpoints,
+                checkpoints=self.checkpoints, ceiling=self.ceiling,
             )
         )  # fmt: skip
 

@@ -36,6 +36,9 @@ def test_the_table_shows_the_librarys_numbers(command: Any) -> None:
         shown = next(line for line in lines if line.startswith(row["name"]))
         assert f"{row['fair']['value']:.1%}" in shown
         assert f"{row['cost']['value']:.2f} ± {row['cost']['error']:.2f}" in shown
+        dearest = row["dearest_period"]
+        assert (dearest is None) == (row["name"] == "no shield")
+        assert dearest is None or f"{dearest:.4f}" in shown
     assert [row["name"] for row in facts["shields"]] == ["no shield", *KINDS]
 
 
@@ -98,7 +101,7 @@ def test_a_shield_that_cannot_take_part_is_named_with_the_reason(command: Any) -
     assert "exact was left out: horizon 8100 needs about" in text
     unfair = [*SMALL, "--start", "a=10:0,b=10:10", "--runs", "3", "--json"]
     found = json.loads(command("compare", *unfair).stdout)
-    assert set(found["left_out"]) == {"exact", "perpetual"}
+    assert set(found["left_out"]) == {"exact", "optimal", "perpetual"}
     assert "cannot be guaranteed" in found["left_out"]["exact"]
     assert found["shields"][0]["largest_bias"] > 0.25
 
@@ -130,6 +133,7 @@ def test_properties_without_theorem_are_compared_where_possible(command: Any) ->
     assert [row["promise"] for row in found["shields"]] == [
         "no shield",
         "no theorem",
+        "none needed",
         "none needed",
     ]
     result = command("compare", *options, *few, "--shields", "perpetual")

@@ -114,6 +114,16 @@ class BackendConformance:
         solved_as_by_the_reference(solve, spec)
 
     @shared_fixture
+    @given(
+        spec=specs(mendable_properties, horizons=(3, 7), checkpointed=True),
+        ceiling=st.sampled_from([0.0, 0.1234, 0.4321, 0.9876, 2.3456, 9.8765]),
+    )
+    def test_ceilings_are_kept_as_by_the_reference(
+        self, solve: Solve, spec: Spec, ceiling: float
+    ) -> None:
+        solved_as_by_the_reference(solve, spec._replace(ceiling=ceiling))
+
+    @shared_fixture
     @given(spec=plans())
     def test_plans_beyond_the_horizon_are_solved_as_by_the_reference(
         self, solve: Solve, spec: Spec
@@ -282,6 +292,13 @@ class TestCuda(BackendConformance):
     def solve(self) -> Solve:
         return lambda spec: spec.synthesize(backend="cuda")
 
+    def test_ceilings_are_kept_as_by_the_reference(  # type: ignore[override]
+        self, solve: Solve, even: fs.InputModel
+    ) -> None:
+        zero = fs.Counts.zero(GROUPS)
+        with pytest.raises(fs.InvalidValueError, match=r"keeps no ceiling.*1\.5.*use 'cpu'"):
+            solve(Spec(fs.DemographicParity("0.1"), even, 4, zero, (2,), ceiling=1.5))
+
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,12 +311,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @on_a_device
 @pytest.mark.usefixtures("small_batches")
-class TestCudaInBatches(BackendConformance):
+class TestCudaInBatches(TestCuda):
     """Several batches, and codes moved out of the way between them."""
-
-    @pytest.fixture
-    def solve(self) -> Solve:
-        return lambda spec: spec.synthesize(backend="cuda")
 
 
 def arrays_are_those_of_the_cpu(problem: Problem, record: int | None) -> None:

@@ -42,6 +42,63 @@ def test_expectations_are_sums_over_all_windows(spec: Spec, data: st.DataObject)
     assert result.expected_cost == pytest.approx(cost.sum(), abs=1e-12)
 
 
+@given(specs(horizons=(2, 5)), st.data())
+def test_a_part_costs_its_first_decision_and_what_follows(spec: Spec, data: st.DataObject) -> None:
+    policy = spec.feasible_policy()
+    stop = data.draw(st.integers(1, spec.horizon), "where the part ends")
+    here = {(policy.start, 0)}
+    for t in range(data.draw(st.integers(0, stop - 1), "decisions before the part")):
+        here = {then for s in here for _, _, then in _steps(policy, *s, t)}
+    counts, _ = data.draw(st.sampled_from(sorted(here, key=lambda s: s[0].numbers())), "from")
+    decided = here.pop()[1]
+    found = evaluate(policy, counts=counts, decided=decided, decisions=stop - decided)
+    expected = sum(
+        chance * (paid + _rest(policy, then, stop))
+        for chance, paid, then in _steps(policy, counts, decided, decided)
+    )
+    assert found.expected_cost == pytest.approx(expected, abs=1e-12)
+    assert found.expected_cost_by_position.shape == (stop - decided,)
+
+
+def _rest(policy: fs.Policy, state: tuple[fs.Counts, int], stop: int) -> float:
+    counts, decided = state
+    found = evaluate(policy, counts=counts, decided=decided, decisions=stop - decided)
+    return found.expected_cost
+
+
+def _steps(
+    policy: fs.Policy, counts: fs.Counts, decided: int, t: int
+) -> list[tuple[float, float, tuple[fs.Counts, int]]]:
+    """Probability and price of every request in this state, and where it leads."""
+    table = policy.inputs.table(policy.horizon)
+    found = []
+    for (i, g, r, c), p in np.ndenumerate(table.probs):
+        if i != min(t, len(table.probs) - 1):
+            continue
+        z = 1.0 if table.outcomes is None else float(table.outcomes[i, g, r, c])
+        outcomes = {True: z, False: 1.0 - z} if policy.labelled else {None: 1.0}
+        for outcome, q in outcomes.items():
+            then, made = fs.step(
+                policy, fs.State(decided, counts), policy.groups[g], proposed=bool(r),
+                cost=float(table.levels[c]), outcome=outcome,
+            )  # fmt: skip
+            found.append((float(p) * q, made.paid, (then.counts, decided + 1)))
+    return found
+
+
+def test_the_whole_window_is_a_part(plain_policy: fs.Policy) -> None:
+    whole, part = evaluate(plain_policy), evaluate(plain_policy, decisions=plain_policy.horizon)
+    assert whole.expected_cost_by_position.tolist() == part.expected_cost_by_position.tolist()
+    nothing = evaluate(plain_policy, decisions=0)
+    assert (nothing.expected_cost, nothing.overruled.shape) == (0.0, (0, 2))
+
+
+@pytest.mark.parametrize("decisions", [-1, 1.5, 10**6])
+def test_a_part_must_lie_in_the_window(plain_policy: fs.Policy, decisions: float) -> None:
+    with pytest.raises(fs.InvalidValueError, match="left of the window after 0"):
+        evaluate(plain_policy, decisions=decisions)
+
+
 def test_the_groups_must_be_those_of_the_policy(plain_policy: fs.Policy) -> None:
     for shares in ({"a": 0.5, "c": 0.5}, {"b": 0.5, "a": 0.5}):
         with pytest.raises(fs.InvalidValueError, match=r"not \('a', 'b'\)"):

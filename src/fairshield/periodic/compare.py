@@ -76,6 +76,9 @@ class Row:
         People overruled in a run.
     paid, paid_by_period
         What overruling cost in a run, and in each of its periods.
+    dearest_period
+        The most that a period was expected to cost when it began, over all periods of all runs;
+        ``None`` without a shield, or where it is not known.
     mean_largest_bias, largest_bias
         The largest bias at the end of a period: mean over runs, and the largest of all.
     overruled_at
@@ -89,6 +92,7 @@ class Row:
     overruled: Mean
     paid: Mean
     paid_by_period: tuple[Mean, ...]
+    dearest_period: float | None
     mean_largest_bias: Mean
     largest_bias: float
     overruled_at: tuple[int, ...]
@@ -109,6 +113,7 @@ class Row:
             Mean.of(outcome.overruled.sum(axis=1)),
             Mean.of(outcome.paid.sum(axis=1)),
             tuple(Mean.of(paid) for paid in outcome.paid.T),
+            _most(outcome.expected),
             Mean.of(largest),
             float(largest.max()),
             tuple(outcome.overruled.reshape(-1, outcome.length).sum(axis=0).tolist()),
@@ -210,6 +215,12 @@ def _made(
     return what.kind(prop, inputs, period, start=start, **{**own, **what.options})
 
 
+def _most(expected: Floats | None) -> float | None:
+    if expected is None or np.isnan(expected).any():
+        return None
+    return float(expected.max())
+
+
 def _promise(policy: PeriodicPolicy) -> str:
     if policy.unconditional:
         return "none needed"
@@ -236,7 +247,7 @@ def compare(
 
         report(0.0)
         try:
-            outcome = decide_runs(policy, streams, progress=report)
+            outcome = decide_runs(policy, streams, expected=True, progress=report)
             rows.append(Row.of(name, _promise(policy), outcome))
         except (InfeasibleError, MemoryLimitError) as error:
             left_out[name] = str(error)

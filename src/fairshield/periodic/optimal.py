@@ -9,15 +9,16 @@ from typing import Any
 
 from fairshield.analysis.verify.counterexample import LoggedDecision, decisions_to
 from fairshield.base.counts import Counts
-from fairshield.base.errors import ArtifactError, InfeasibleError
+from fairshield.base.errors import ArtifactError, InfeasibleError, MemoryLimitError
 from fairshield.base.plain import plain_counts
 from fairshield.base.types import Progress
 from fairshield.inputs import Inputs
 from fairshield.periodic.cumulative import warn_if_vacuous
 from fairshield.periodic.planned import Planned
 from fairshield.policy import Policy, Specification
+from fairshield.policy.layout import layout_of
 from fairshield.spec import Property
-from fairshield.synthesis import Options, make_policy
+from fairshield.synthesis import MOST_STATES, Options, make_policy
 from fairshield.synthesis.ceiling import least_ceiling, part_of, solved
 from fairshield.synthesis.exact.making import check_fits
 from fairshield.synthesis.problem import make_problem
@@ -75,9 +76,9 @@ class OptimalPeriodic(Planned):
     def made(self, progress: Progress | None) -> Policy:
         warn_if_vacuous(self)
         spec = _specification(self.prop, self.inputs, self.period, self.periods, self.start)
-        check_fits(spec, "cpu")
+        self._check_size(spec)
         ceiling, left = 0.0, 1.0
-        for periods in _doubled(self.periods):
+        for periods in _halved(self.periods):
             # What most periods ask for shows in few already, and then costs one sweep more.
             first = _specification(self.prop, self.inputs, self.period, periods, self.start)
             share, left = left, _share_left(periods / self.periods)
@@ -87,6 +88,17 @@ class OptimalPeriodic(Planned):
         if ceiling == math.inf:
             raise InfeasibleError("no ceiling can be kept")
         return make_policy(replace(spec, ceiling=ceiling), last)
+
+    def _check_size(self, spec: Specification) -> None:
+        check_fits(spec, "cpu")
+        states = layout_of(spec.plan_length, spec.labelled).n_states
+        if states > MOST_STATES:
+            raise MemoryLimitError(
+                f"the least worst cost of {self.periods} periods of {self.period} decisions is "
+                f"searched in tables of {states:.2g} states, more than the {MOST_STATES:.2g} that "
+                "are solved in seconds: plan fewer or shorter periods, or use an exact periodic or "
+                "a perpetual shield"
+            )
 
     def check_stored(self) -> None:
         super().check_stored()
@@ -178,9 +190,9 @@ def _specification(
     )  # fmt: skip
 
 
-def _doubled(periods: int) -> list[int]:
-    """1, 2, 4, … up to ``periods``, which comes last."""
-    return [1 << i for i in range((periods - 1).bit_length())] + [periods]
+def _halved(periods: int) -> list[int]:
+    """1, …, a quarter, half and all of the periods, rounded up."""
+    return [periods] if periods == 1 else [*_halved((periods + 1) // 2), periods]
 
 
 def _share_left(done: float) -> float:

@@ -120,6 +120,23 @@ class PeriodicPolicy(ABC):
         plan = self.window(self.start, 0).policy
         return plan.expected_cost, (plan.horizon + plan.further) // self.length
 
+    def expected_cost(self, window: WindowPolicy) -> float | None:
+        """What a window is expected to cost from its beginning.
+
+        It is exact for tables, an estimate for one long window, and ``None`` for windows that share
+        a long plan.
+        """
+        policy, begun, decided = window
+        if policy.horizon == self.length and not policy.further:
+            return policy.expected_cost
+        if not policy.decisions.tabled:
+            return None
+        # Imported here because it loads numba, which nothing else in this module needs.
+        from fairshield.runtime.evaluate import evaluate
+
+        found = evaluate(policy, counts=begun, decided=decided, decisions=self.length)
+        return found.expected_cost
+
     # From window to window ------------------------------------------------------------------
 
     def carried(self, ended: Counts) -> Counts:

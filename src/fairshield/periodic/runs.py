@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -130,6 +131,9 @@ class Outcome:
     guaranteed
         ``(runs, periods)``: whether a period was certain to end fair when it began, as a
         :class:`~fairshield.Run` says it; ``None`` without a shield.
+    expected
+        ``(runs, periods)``: what a period was expected to cost when it began, not a number where
+        that is not known; ``None`` if it was not asked for, or without a shield.
     """
 
     prop: Property
@@ -139,6 +143,7 @@ class Outcome:
     streams: Streams
     accepted: Flags
     guaranteed: Flags | None = None
+    expected: Floats | None = None
 
     period = Renamed("length")
     costs = Renamed("paid")
@@ -214,12 +219,17 @@ def unshielded(policy: PeriodicPolicy, streams: Streams) -> Outcome:
 
 
 def decide_runs(
-    policy: PeriodicPolicy, streams: Streams, *, progress: Progress | None = None
+    policy: PeriodicPolicy,
+    streams: Streams,
+    *,
+    expected: bool = False,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Decide every run by ``policy``: the first period of all runs, then the second, and so on.
 
     Runs that begin a period with the same counters share its plan; plans are made in as many
-    threads as this process has processors.
+    threads as this process has processors.  With ``expected`` the outcome says what each period was
+    expected to cost, which takes milliseconds for each plan.
     """
     if not policy.goes_on:
         raise InvalidValueError("windows that begin anew are not periods of one run: use simulate")
@@ -238,6 +248,7 @@ def decide_runs(
     outcome = Outcome(
         policy.prop, policy.length, policy.start, policy.condition, streams,
         np.zeros(streams.proposed.shape, bool), np.zeros((streams.n_runs, periods), bool),
+        np.full((streams.n_runs, periods), np.nan) if expected else None,
     )  # fmt: skip
     totals = np.broadcast_to(before, (streams.n_runs, 4)).copy()
     with ThreadPoolExecutor(processors()) as pool:
@@ -268,6 +279,9 @@ def _job(
         runs = order[edges[number] : edges[number + 1]]
         kept = window.policy.guarantees(window.counts, window.decided)
         guaranteed[runs, period] = kept and policy.about_run(start, window.policy)
+        if outcome.expected is not None:
+            cost = policy.expected_cost(window)
+            outcome.expected[runs, period] = math.nan if cost is None else cost
         accepted, gained = _decide(window, outcome.streams, runs, columns)
         outcome.accepted[runs, columns] = accepted
         totals[runs] += gained

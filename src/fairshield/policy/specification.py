@@ -75,8 +75,9 @@ class Specification:
         further: int = 0,
         terminal: Property | None = None,
         spread: float = 1.0,
+        ceiling: float | None = None,
     ) -> Specification:
-        """The specification of a user's arguments, which are those of :func:`synthesize`."""
+        """The specification of a user's arguments: ``ceiling``, and those of :func:`synthesize`."""
         check_subject(prop, inputs)
         _check_window(horizon, further)
         return cls(
@@ -88,6 +89,7 @@ class Specification:
             further=int(further),
             terminal=_more_than(prop, terminal),
             spread=float(as_number(spread, "spread")),
+            ceiling=None if ceiling is None else float(as_number(ceiling, "ceiling")),
         )
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.compiler import jit
+from fairshield.base.counts import Counts, is_whole
 from fairshield.base.errors import InvalidValueError, check_kind
 from fairshield.base.renamed import Renamed
 from fairshield.base.types import Progress
@@ -30,14 +31,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Evaluation holds expectations over one window.
+    """Evaluation holds expectations over one window, or over a part of it.
 
     Attributes
     ----------
     expected_cost_by_position
-        ``(horizon,)``: expected cost of each decision.
+        ``(decisions,)``: expected cost of each decision.
     overruled
-        ``(horizon, G)``: probability that the decision at this position overrules somebody of
+        ``(decisions, G)``: probability that the decision at this position overrules somebody of
         this group.
     """
 
@@ -56,7 +57,7 @@ class Evaluation:
 
     @property
     def expected_cost(self) -> float:
-        """Expected cost of the window."""
+        """Expected cost of all these decisions."""
         return float(self.expected_cost_by_position.sum())
 
 
@@ -64,11 +65,21 @@ def evaluate(
     policy: Policy,
     inputs: Inputs | None = None,
     *,
+    counts: Counts | None = None,
+    decided: int = 0,
+    decisions: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Exact expectations of ``policy`` if requests follow ``inputs`` (default: its own).
 
-    ``progress`` is called with the share of the work done after each layer of states.
+    Parameters
+    ----------
+    counts, decided
+        Counters, start included, and the number of decisions that led to them; default: the start.
+    decisions
+        How many decisions are evaluated; default: all that are left of the window.
+    progress
+        Called with the share of the work done after each layer of states.
     """
     check_kind(policy, Policy, "evaluate needs a policy for one window: make one with synthesize")
     if not policy.decisions.tabled:
@@ -79,18 +90,26 @@ def evaluate(
     inputs = policy.inputs if inputs is None else inputs
     if inputs.groups != policy.groups:
         raise InvalidValueError(f"the inputs have groups {inputs.groups}, not {policy.groups}")
+    before = np.array(policy.position(counts or policy.start, decided), np.int64)
+    left = policy.horizon - decided
+    decisions = left if decisions is None else decisions
+    if not is_whole(decisions) or not 0 <= decisions <= left:
+        raise InvalidValueError(
+            f"decisions must be a whole number up to the {left} that are left of the window after "
+            f"{decided}, got {decisions!r}"
+        )
     table = inputs.table(policy.horizon)
     relevant = table.relevance(policy.prop.relevant_outcome)
     levels = policy.decisions.levels_of(table.levels)
-    cost = np.zeros(policy.horizon)
-    overruled = np.zeros((policy.horizon, len(policy.groups)))
-    layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)
-    layers = np.zeros((2, layout.states_of(policy.horizon)))
+    cost = np.zeros(decisions)
+    overruled = np.zeros((decisions, len(policy.groups)))
+    layout = ManyLayout(decisions, len(policy.groups), policy.labelled)
+    layers = np.zeros((2, layout.states_of(decisions)))
     layers[0, 0] = 1.0
-    for t in range(policy.horizon):
+    for t in range(decisions):
         _push_forward(
             policy.decisions.tables, table.probs, relevant, table.levels, levels,
-            cost, overruled, layers, Walk.over(layout), t,
+            cost, overruled, layers, Walk.over(layout), t, decided, before, before.copy(),
         )  # fmt: skip
         if progress is not None:
             progress(layout.states_before(t + 2) / layout.n_states)
@@ -100,10 +119,16 @@ def evaluate(
 @jit()
 def _push_forward(
     tables: Any, probs: Floats, relevant: Floats, costs: Floats, levels: Any,
-    cost: Floats, overruled: Floats, layers: Floats, walk: Walk, t: int,
+    cost: Floats, overruled: Floats, layers: Floats, walk: Walk, t: int, decided: int,
+    before: Ints, at_all: Ints,
 ) -> None:  # fmt: skip
-    """From layer ``t`` to the next, row after row of numbered states."""
-    i = t if len(probs) > 1 else 0
+    """From layer ``t`` to the next, row after row of numbered states.
+
+    States are counted from ``before``, the counters after ``decided`` decisions; ``at_all`` is
+    room for the counters from the start.
+    """
+    position = decided + t
+    i = position if len(probs) > 1 else 0
     here, after = layers[t % 2], layers[1 - t % 2]
     at, state, end = walk.at, 0, begin(walk, t)
     while state < end:
@@ -115,13 +140,15 @@ def _push_forward(
             # Empties the buffer, which the layer after next uses again.
             here[state + k] = 0.0
             at[1] = k
+            for j in range(len(at)):
+                at_all[j] = before[j] + at[j]
             for g in range(probs.shape[1]):
-                code = answer(tables, t, at, g)[2]
+                code = answer(tables, position, at_all, g)[2]
                 reject, accept = walk.after[2 * g] + k, walk.after[2 * g + 1] + k
                 for r in range(2):
                     for c in range(len(costs)):
                         p = mass * probs[i, g, r, c]
-                        taken = accepts(tables.ranks, code, t, g, r == 1, levels[c])
+                        taken = accepts(tables.ranks, code, position, g, r == 1, levels[c])
                         if taken != (r == 1):
                             cost[t] += p * costs[c]
                             overruled[t, g] += p

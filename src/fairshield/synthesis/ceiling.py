@@ -9,7 +9,8 @@ between two ceilings unless a value at some checkpoint lies between them, hence
 * C is not kept: no ceiling below the lesser one of v(C) and the least value above C is kept, but
   v(C) is, if it is finite.
 
-A search by halves, which jumps to these bounds, ends at the least ceiling itself, not near it.
+A search between the two, which jumps to these bounds, ends at the least ceiling itself, not near
+it.  It begins from below, with steps that double, because more periods cost little more than fewer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fairshield.synthesis.options import Options
 from fairshield.synthesis.problem import Dearest, Solution, make_problem
 from fairshield.synthesis.solving import solve
 
+_FIRST_STEP = 1 / 64
 _PACE = 0.85
 """Share of the work taken to be left after each sweep; how many there will be is not known."""
 
@@ -34,9 +36,11 @@ def least_ceiling(spec: Specification, options: Options, *, at_least: float = 0.
     ``at_least`` is a bound from below, such as the least ceiling for fewer checkpoints.
     """
     sweep = _counted(spec, options)
-    found = sweep(math.inf)
-    lower, upper = max(at_least, found.value), _kept(found)
-    ceiling = lower
+    lower, upper = at_least, math.inf
+    if lower == 0.0:
+        found = sweep(math.inf)
+        lower, upper = found.value, _kept(found)
+    ceiling, step = lower, lower * _FIRST_STEP
     while lower < upper:
         found = sweep(ceiling)
         if found.value <= ceiling:
@@ -44,7 +48,7 @@ def least_ceiling(spec: Specification, options: Options, *, at_least: float = 0.
         else:
             lower = max(lower, min(found.value, _dearest(found).struck))
             upper = min(upper, found.value)
-        ceiling = lower + (upper - lower) / 2
+        ceiling, step = lower + min(step, (upper - lower) / 2), 2 * step
         if ceiling >= upper:
             # Nothing lies between the two but rounding.
             ceiling = lower

@@ -33,6 +33,8 @@ LEAST_WEIGHT = 1e-300
 """Stands for probability zero: vanishes in any sum, yet keeps 0 times infinity infinite."""
 LEAST_RELEVANCE = 1e-150
 """Stands for relevance zero: such people sway no plan, yet safety may demand overruling them."""
+LEAST_COST = 1e-200
+"""Costs to go below this one are what :data:`LEAST_WEIGHT` adds, and are 0."""
 NEVER = 1e60
 """No gain is worth this cost, which only those of relevance zero have."""
 TIE = 1e-9
@@ -232,7 +234,7 @@ class Solution(NamedTuple):
 
 def without_floor(value: float) -> float:
     """A cost to go, without what :data:`LEAST_WEIGHT` adds in place of probability zero."""
-    return 0.0 if value < 1e-200 else value
+    return 0.0 if value < LEAST_COST else value
 
 
 def make_problem(spec: Specification) -> Problem:

@@ -45,6 +45,7 @@ from fairshield.synthesis.exact.row_kernels import (
 )
 from fairshield.synthesis.exact.vectors import LANES
 from fairshield.synthesis.levels import Levels
+from fairshield.synthesis.problem import LEAST_COST
 
 _jit = jit(**FAST)
 _inline = inlined(**FAST)
@@ -240,6 +241,8 @@ def _renew(
         cost = v[U(own + k)]
         if cost == np.inf:
             continue
+        if cost < LEAST_COST:
+            cost = 0.0
         if cost > renewal.ceiling:
             renewal.found[1] = min(renewal.found[1], cost)
             v[U(own + k)] = np.inf

@@ -1,0 +1,405 @@
+"""The optimal periodic shield attains the paper's definition: the least worst cost of a period."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import (
+    GROUPS,
+    input_models,
+    labelled_properties,
+    mendable_properties,
+    plain_properties,
+    positions,
+)
+
+import fairshield as fs
+from fairshield.inputs import Inputs
+from fairshield.periodic import (
+    ExactPeriodic,
+    OptimalPeriodic,
+    PeriodicPolicy,
+    load_policy,
+)
+from fairshield.periodic.compare import compare, make_policies
+from fairshield.periodic.optimal import least_worst_costs
+from fairshield.periodic.runs import Streams, decide_runs
+from fairshield.policy import Specification
+from fairshield.spec import Property
+from fairshield.synthesis import Options
+from fairshield.synthesis.ceiling import least_ceiling, solved
+from fairshield.synthesis.problem import make_problem
+from fairshield.synthesis.reference_periods import least_worst_cost
+
+EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
+SKEWED = fs.InputModel.from_table(
+    {
+        ("a", True, 0.25): 0.4, ("a", False, 1.0): 0.2,
+        ("b", True, 1.0): 0.1, ("b", False, 0.25): 0.3,
+    },
+    outcomes={"a": 0.75, "b": 0.5},
+)  # fmt: skip
+TOLERANCE = {"rel": 1e-9, "abs": 1e-9}
+"""Ties within 1e-9 of the largest cost keep the proposal, so that much is not sought."""
+
+
+def specification(
+    prop: Property, inputs: Inputs, period: int, periods: int, start: fs.Counts | None = None
+) -> Specification:
+    total = period * periods
+    return Specification.of(
+        prop, inputs.repeated(period, periods), horizon=total, start=start,
+        checkpoints=range(period, total, period),
+    )  # fmt: skip
+
+
+def worst_cost(
+    prop: Property, inputs: Inputs, period: int, periods: int, start: fs.Counts | None = None
+) -> float:
+    """That of the optimal policy; infinite if there is none."""
+    try:
+        made = OptimalPeriodic(prop, inputs, period, periods=periods, start=start or fs.Counts({}))
+        return made.worst_period_cost
+    except fs.InfeasibleError:
+        return math.inf
+
+
+# The definition -----------------------------------------------------------------------------
+
+
+def least_of_all_shields(prop: Property, inputs: fs.InputModel) -> float:
+    """The worst cost of two periods of one decision each, of every shield there is.
+
+    A shield is a number: 4 bits for the first request, and 4 for the second after each first.
+    """
+    table = inputs.table(1)
+    requests = list(product((0, 1), (0, 1)))  # group, proposal
+    chances = [float(table.probs[0, g, r, 0]) for g, r in requests]
+    shields = np.arange(1 << 20)
+    fair = np.ones(len(shields), bool)
+    first_cost, worst = np.zeros(len(shields)), np.zeros(len(shields))
+
+    def holds(*people: tuple[int, int]) -> bool:
+        counts = [(sum(g == h for g, _ in people), sum(y for g, y in people if g == h))
+                  for h in (0, 1)]  # fmt: skip
+        return prop.holds(fs.Counts(dict(zip(GROUPS, counts, strict=True))))
+
+    for i, (g, r) in enumerate(requests):
+        accepted = shields >> i & 1
+        first_cost += chances[i] * (accepted != r)
+        second_cost = np.zeros(len(shields))
+        for j, (h, s) in enumerate(requests):
+            then = shields >> (4 + 4 * i + j) & 1
+            second_cost += chances[j] * (then != s)
+            for y, z in product((0, 1), (0, 1)):
+                if not (holds((g, y)) and holds((g, y), (h, z))):
+                    fair &= (accepted != y) | (then != z)
+        worst = np.maximum(worst, second_cost)
+    every = np.maximum(first_cost, worst)[fair]
+    return float(every.min()) if len(every) else math.inf
+
+
+@pytest.mark.parametrize(
+    "prop",
+    [
+        fs.DemographicParity("0.3"),
+        fs.DemographicParity("0.3", undefined="rate-0"),
+        fs.DemographicParity("1"),
+        fs.DisparateImpact("0.8"),
+        fs.BoundedRates("0.2", "1", min_support=1),
+        fs.BoundedRates("0.2", "0.4", min_support=0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("chances", [(0.25, 0.25, 0.25, 0.25), (0.5, 0.1, 0.1, 0.3)])
+def test_the_search_by_ways_is_a_search_over_all_shields(
+    prop: Property, chances: tuple[float, ...]
+) -> None:
+    inputs = fs.InputModel(GROUPS, [1.0], np.array(chances).reshape(2, 2, 1))
+    expected = least_of_all_shields(prop, inputs)
+    assert least_worst_cost(make_problem(specification(prop, inputs, 1, 2))) == expected
+    assert worst_cost(prop, inputs, 1, 2) == pytest.approx(expected, **TOLERANCE)
+
+
+@settings(max_examples=examples(40))
+@given(
+    st.tuples(plain_properties, input_models(1), st.sampled_from([(1, 4), (2, 2), (3, 1), (1, 3)]))
+    | st.tuples(plain_properties, input_models(2), st.sampled_from([(1, 3), (2, 1), (1, 2)]))
+    | st.tuples(labelled_properties, input_models(1), st.sampled_from([(1, 3), (2, 1), (1, 2)]))
+)
+def test_the_worst_cost_is_the_least_over_whole_shields(
+    case: tuple[Property, fs.InputModel, tuple[int, int]],
+) -> None:
+    prop, inputs, (period, periods) = case
+    spec = specification(prop, inputs, period, periods)
+    expected = least_worst_cost(make_problem(spec))
+    assert worst_cost(prop, inputs, period, periods) == pytest.approx(expected, **TOLERANCE)
+    by_reference = least_ceiling(spec, Options(backend="reference"))
+    assert by_reference == pytest.approx(expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("prop", [fs.DemographicParity("1/4"), fs.DisparateImpact("1/2")], ids=str)
+@pytest.mark.parametrize("inputs", [EVEN, SKEWED], ids=["even", "skewed"])
+def test_two_periods_of_two_decisions_from_a_history(prop: Property, inputs: Inputs) -> None:
+    start = fs.Counts({"a": (3, 2), "b": (1, 1)})
+    expected = least_worst_cost(make_problem(specification(prop, inputs, 2, 2, start)))
+    assert worst_cost(prop, inputs, 2, 2, start) == pytest.approx(expected, **TOLERANCE)
+
+
+# What the policy does -----------------------------------------------------------------------
+
+
+def requests(inputs: Inputs) -> list[tuple[str, bool, float, float, float]]:
+    table = inputs.table(1)
+    outcomes = np.ones(table.probs.shape) if table.outcomes is None else table.outcomes
+    return [
+        (inputs.groups[g], bool(r), float(table.levels[c]), float(p), float(outcomes[0, g, r, c]))
+        for (_, g, r, c), p in np.ndenumerate(table.probs)
+    ]
+
+
+def expected_cost(policy: PeriodicPolicy, counts: fs.Counts, completed: int) -> float:
+    """Of the period that begins with these counters, decision by decision."""
+    window = policy.window(counts, completed)
+    here, cost = {fs.State(window.decided, window.counts): 1.0}, 0.0
+    for _ in range(policy.length):
+        after: dict[fs.State, float] = {}
+        for state, chance in here.items():
+            for group, r, price, p, z in requests(policy.inputs):
+                outcomes = {True: z, False: 1.0 - z} if policy.labelled else {None: 1.0}
+                for outcome, q in outcomes.items():
+                    then, made = fs.step(
+                        window.policy, state, group, proposed=r, cost=price, outcome=outcome
+                    )
+                    cost += chance * p * q * made.paid
+                    after[then] = after.get(then, 0.0) + chance * p * q
+        here = after
+    return cost
+
+
+def starts_of_periods(policy: PeriodicPolicy, periods: int) -> list[tuple[int, fs.Counts]]:
+    """All counters with which a period can begin, whatever comes before it."""
+    found, here = [], {policy.start}
+    for completed in range(periods):
+        found += [(completed, counts) for counts in here]
+        after = set()
+        for counts in here:
+            window = policy.window(counts, completed)
+            states = {fs.State(window.decided, window.counts)}
+            for _ in range(policy.length):
+                states = {
+                    fs.step(window.policy, s, group, proposed=r, cost=price, outcome=outcome)[0]
+                    for s in states
+                    for group, r, price, _, _ in requests(policy.inputs)
+                    for outcome in ((True, False) if policy.labelled else (None,))
+                }
+            after |= {s.counts for s in states}
+        here = after
+    return found
+
+
+CASES = [
+    (fs.DemographicParity("1/3"), EVEN, 3, 3),
+    (fs.DemographicParity("1/5"), SKEWED, 4, 3),
+    (fs.DisparateImpact("1/2"), EVEN, 3, 3),
+    (fs.EqualOpportunity("1/2"), SKEWED, 2, 3),
+    (fs.PredictiveEquality("1/3"), SKEWED, 2, 2),
+    (fs.BoundedRates("1/4", "1", min_support=1), SKEWED, 3, 3),
+]
+case = pytest.mark.parametrize(("prop", "inputs", "period", "periods"), CASES, ids=str)
+
+
+@case
+def test_no_history_makes_a_period_dearer_and_one_makes_it_as_dear(
+    prop: Property, inputs: fs.InputModel, period: int, periods: int
+) -> None:
+    policy = OptimalPeriodic(prop, inputs, period, periods=periods)
+    costs = {s: expected_cost(policy, s[1], s[0]) for s in starts_of_periods(policy, periods)}
+    assert max(costs.values()) == pytest.approx(policy.worst_period_cost, **TOLERANCE)
+    dearest = policy.dearest_period
+    assert costs[dearest.completed, dearest.counts] == pytest.approx(dearest.cost, **TOLERANCE)
+    assert fs.verify(policy).holds
+
+
+@case
+def test_the_history_of_the_dearest_period_leads_to_it(
+    prop: Property, inputs: fs.InputModel, period: int, periods: int
+) -> None:
+    policy = OptimalPeriodic(prop, inputs, period, periods=periods)
+    dearest, run = policy.dearest_period, fs.Run(policy)
+    for said in dearest.history:
+        decision = run.decide(said.group, proposed=said.proposed, cost=said.cost)
+        assert decision.accepted == said.accepted
+        if policy.labelled:
+            run.observe(decision, outcome=bool(said.outcome))
+    assert (run.completed, run.counts) == (dearest.completed, dearest.counts)
+
+
+@case
+def test_no_fair_shield_has_a_cheaper_dearest_period(
+    prop: Property, inputs: fs.InputModel, period: int, periods: int
+) -> None:
+    exact = ExactPeriodic(prop, inputs, period, periods=periods)
+    worst = max(expected_cost(exact, c, i) for i, c in starts_of_periods(exact, periods))
+    assert worst >= worst_cost(prop, inputs, period, periods) - 1e-9
+
+
+@case
+def test_comparisons_say_what_the_dearest_period_met_was_expected_to_cost(
+    prop: Property, inputs: fs.InputModel, period: int, periods: int
+) -> None:
+    kinds = ("dynamic", "exact", "optimal")
+    policies = make_policies(prop, inputs, period=period, periods=periods, kinds=kinds)
+    rng = np.random.default_rng(5)
+    streams = Streams.drawn(prop, inputs, period=period, periods=periods, runs=12, rng=rng)
+    rows = {row.name: row.dearest_period for row in compare(policies, streams).rows}
+    assert rows.pop("no shield") is None
+    for name, policy in policies.items():
+        ends = decide_runs(policy, streams).ends.tolist()
+        starts = [[policy.start.numbers(), *map(tuple, of_run[:-1])] for of_run in ends]
+        begun = {(i, at) for of_run in starts for i, at in enumerate(of_run)}
+        zero = fs.Counts.zero(GROUPS)
+        met = [expected_cost(policy, zero.plus(at), i) for i, at in begun]
+        assert rows[name] == pytest.approx(max(met), **TOLERANCE)
+    worst = policies["optimal"].worst_period_cost
+    assert rows["optimal"] <= worst + 1e-9
+
+
+# Laws ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=examples(30))
+@given(mendable_properties, input_models(2), st.integers(1, 4))
+def test_more_periods_never_cost_less(prop: Property, inputs: fs.InputModel, period: int) -> None:
+    try:
+        costs = least_worst_costs(prop, inputs, period=period, periods=3)
+    except fs.InfeasibleError:
+        return
+    assert all(before <= after + 1e-12 for before, after in pairwise(costs))
+    single = specification(prop, inputs, period, 1)
+    assert costs[0] == pytest.approx(solved(single, Options()).value, **TOLERANCE)
+
+
+@settings(max_examples=examples(20))
+@given(input_models(2), st.sampled_from([fs.DemographicParity, fs.EqualOpportunity]))
+def test_a_looser_bound_never_costs_more(inputs: fs.InputModel, kind: type[Property]) -> None:
+    costs = [worst_cost(kind(bound), inputs, 3, 2) for bound in ("1/10", "1/4", "1/3", "1/2", "1")]
+    assert all(tight >= loose - 1e-9 for tight, loose in pairwise(costs))
+
+
+@settings(max_examples=examples(20))
+@given(input_models(2), st.sampled_from(["1/4", "1/2"]))
+def test_the_names_of_groups_change_nothing(inputs: fs.InputModel, bound: str) -> None:
+    probs = np.array(inputs.probs)[::-1]
+    outcomes = None if inputs.outcomes is None else np.array(inputs.outcomes)[::-1]
+    turned = fs.InputModel(inputs.groups, inputs.levels, probs, outcomes)
+    for prop in (fs.DemographicParity(bound), fs.EqualOpportunity(bound)):
+        ours, theirs = (worst_cost(prop, model, 3, 2) for model in (inputs, turned))
+        assert ours == pytest.approx(theirs, **TOLERANCE)
+
+
+def test_the_costs_of_the_known_example() -> None:
+    costs = least_worst_costs(fs.DemographicParity("0.2"), EVEN, period=10, periods=12)
+    assert costs[:2] == (1.5650787353515625, pytest.approx(1.5850, abs=5e-5))
+    assert costs[2:] == pytest.approx([1.6565] * 10, abs=5e-5)
+
+
+# Ceilings -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=examples(40))
+@given(
+    mendable_properties, input_models(2), st.sampled_from([(2, 3), (3, 2), (4, 2)]),
+    st.sampled_from([0.0, 0.1234, 0.4321, 0.9876, 2.3456]),
+)  # fmt: skip
+def test_the_compiled_sweep_finds_what_the_reference_finds(
+    prop: Property, inputs: fs.InputModel, shape: tuple[int, int], ceiling: float
+) -> None:
+    spec = replace(specification(prop, inputs, *shape), ceiling=ceiling)
+    expected, found = (solved(spec, Options(backend=b)) for b in ("reference", "cpu"))
+    assert found.value == pytest.approx(expected.value, rel=1e-12, abs=1e-25)
+    assert found.dearest is not None
+    assert expected.dearest is not None
+    assert found.dearest[:2] == pytest.approx(expected.dearest[:2], rel=1e-12, abs=1e-25)
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("prop", [fs.DemographicParity("1/5"), fs.EqualOpportunity("1/3")], ids=str)
+def test_states_that_attain_the_ceiling_are_listed(prop: Property, backend: str) -> None:
+    spec = specification(prop, EVEN, 3, 3)
+    spec = replace(spec, ceiling=least_ceiling(spec, Options()))
+    found = solved(spec, Options(backend=backend)).dearest
+    assert found is not None
+    assert set(found.attained) == {3, 6}
+    every = {(s.t, s.at) for s in positions(spec.horizon, spec.labelled)}
+    listed = {(t, tuple(at)) for t, states in found.attained.items() for at in states.tolist()}
+    assert listed
+    assert listed <= every
+    rest = {s: cost_from(spec, *s) for s in listed}
+    assert all(cost == pytest.approx(spec.ceiling, **TOLERANCE) for cost in rest.values())
+
+
+def cost_from(spec: Specification, t: int, at: tuple[int, ...]) -> float:
+    """Least expected cost up to the next checkpoint, from these counters."""
+    return solved(spec.rest(spec.start.plus(at), t), Options(backend="reference")).value
+
+
+def test_a_ceiling_below_the_least_one_cannot_be_kept() -> None:
+    spec = specification(fs.DemographicParity("1/4"), EVEN, 4, 3)
+    least = least_ceiling(spec, Options())
+    assert solved(replace(spec, ceiling=least), Options()).value <= least
+    below = math.nextafter(least, 0.0)
+    assert solved(replace(spec, ceiling=below), Options()).value > below
+
+
+# Files and errors ---------------------------------------------------------------------------
+
+
+def test_a_file_has_the_ceiling(tmp_path: Path) -> None:
+    policy = OptimalPeriodic(fs.DemographicParity("1/3"), SKEWED, 4, periods=3)
+    policy.save(tmp_path / "optimal.shield")
+    loaded = load_policy(tmp_path / "optimal.shield")
+    assert isinstance(loaded, OptimalPeriodic)
+    assert loaded.worst_period_cost == policy.worst_period_cost
+    assert loaded.dearest_period == policy.dearest_period
+    assert loaded.fingerprint == policy.fingerprint
+
+
+def test_tables_of_an_exact_policy_are_refused(tmp_path: Path) -> None:
+    policy = OptimalPeriodic(fs.DemographicParity("1/3"), SKEWED, 4, periods=3)
+    policy.__dict__["tables"] = ExactPeriodic(policy.prop, SKEWED, 4, periods=3).tables
+    policy.save(tmp_path / "forged.shield")
+    with pytest.raises(fs.ArtifactError, match="have no ceiling"):
+        load_policy(tmp_path / "forged.shield")
+
+
+def test_a_property_that_no_shield_can_keep_is_told() -> None:
+    with pytest.raises(fs.InfeasibleError, match="each of 2 periods of 2 decisions"):
+        OptimalPeriodic(fs.BoundedRates("0.2", "0.4", min_support=0), EVEN, 2, periods=2).outlook()
+
+
+def test_too_many_periods_are_refused_before_anything_is_searched() -> None:
+    with pytest.raises(fs.MemoryLimitError, match="horizon 100000"):
+        OptimalPeriodic(fs.DemographicParity("0.1"), EVEN, 1000, periods=100).outlook()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ceiling": -1.0}, "at least 0, got -1.0"),
+        ({"ceiling": math.nan}, "ceiling"),
+        ({"ceiling": 1.0, "spread": 2.0}, "without spread"),
+    ],
+)
+def test_ceilings_that_make_no_sense_are_refused(changes: dict[str, float], words: str) -> None:
+    spec = specification(fs.DemographicParity("0.1"), EVEN, 5, 1)
+    with pytest.raises(fs.InvalidValueError, match=words):
+        replace(spec, **changes)
