@@ -11,8 +11,7 @@ import numpy as np
 
 import fairshield as fs
 from benchmarks.measure import SKEWED, UNIFORM, Figure, in_new_process
-from fairshield.periodic import OptimalPeriodic
-from fairshield.periodic.compare import make_policies
+from fairshield.periodic.compare import compare, make_policies
 from fairshield.periodic.dynamic import Dynamic
 from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.policy import PeriodicPolicy
@@ -200,15 +199,11 @@ def dearest_periods() -> Iterator[Figure]:
     """Figures of the dearest period: that of the optimal shield, and those found of the others."""
     for name, inputs in (("even", UNIFORM), ("biased", SKEWED)):
         policies = make_policies(DP, inputs, period=PERIOD, periods=PERIODS)
-        streams = _histories(inputs)
-        found: dict[str, float] = {}
-        for kind, policy in policies.items():
-            outcome = decide_runs(policy, streams, expected=True, progress=_Progress(kind))
-            assert outcome.expected is not None
-            found[kind] = float(outcome.expected.max())
-        optimal = policies["optimal"]
-        assert isinstance(optimal, OptimalPeriodic)
-        worst = optimal.worst_period_cost
+        rng = np.random.default_rng(2)
+        streams = Streams.drawn(DP, inputs, period=PERIOD, periods=PERIODS, runs=1, rng=rng)
+        rows = compare(policies, streams).rows[1:]
+        found = {row.name: row.dearest_period or 0.0 for row in rows}
+        worst = found["optimal"]
         fair = {kind: found[kind] for kind in ("exact", "dynamic", "perpetual")}
         yield Figure(
             f"dearest period, DP T = 50 × 10, {name} inputs: optimal",
@@ -218,34 +213,6 @@ def dearest_periods() -> Iterator[Figure]:
             f"static-fair {found['static-fair']:.3f}, static-bounded "
             f"{found['static-bounded']:.3f}, which do not keep the property",
         )
-
-
-def _histories(inputs: fs.InputModel) -> Streams:
-    """Runs that follow the model, and runs whose periods are of one kind of people each."""
-    rng = np.random.default_rng(2)
-    drawn = Streams.drawn(DP, inputs, period=PERIOD, periods=PERIODS, runs=50, rng=rng)
-    shape = 150, PERIODS, 1
-    share = rng.choice([0.0, 0.02, 0.5, 0.98, 1.0], shape)
-    rates = rng.choice([0.0, 0.5, 1.0], (*shape, 2))
-    # Half of these runs stay as they begin, like a year in which one group hardly comes.
-    for of_run in (share, rates):
-        of_run[::2] = of_run[::2, :1]
-    people = 150, PERIODS, PERIOD
-    groups = (rng.random(people) < share).astype(np.int8)
-    chance = np.where(groups == 1, rates[..., 1], rates[..., 0])
-    proposed = rng.random(people) < chance
-    flat = 150, PERIODS * PERIOD
-    return Streams(
-        *(
-            np.concatenate(pair)
-            for pair in (
-                (drawn.groups, groups.reshape(flat)),
-                (drawn.proposed, proposed.reshape(flat)),
-                (drawn.costs, np.ones(flat)),
-                (drawn.relevant, np.ones(flat, bool)),
-            )
-        )
-    )
 
 
 OPTIMAL = """

@@ -24,6 +24,7 @@ OPTIONS = {
     "static-bounded": ["--bounds", "0.4,0.6"],
     "dynamic": [],
     "exact": ["--periods", "8"],
+    "optimal": ["--periods", "8"],
     "perpetual": ["--lookahead", "2"],
 }
 KINDS = list(OPTIONS)
@@ -75,7 +76,8 @@ def test_a_periodic_policy_is_made_from_options_or_from_a_file(
     (folder / "periods.toml").write_text(
         'property = "demographic-parity"\nbound = "0.25"\ngroups = {a = 0.4, b = 0.6}\n'
         f'periodic = "{kind}"\nperiod = {PERIOD}\n'
-        + {"exact": "periods = 8\n", "perpetual": "lookahead = 2\n"}.get(kind, "")
+        + ("periods = 8\n" if kind in ("exact", "optimal") else "")
+        + ("lookahead = 2\n" if kind == "perpetual" else "")
         + ("bounds = ['0.4', '0.6']\n" if kind == "static-bounded" else "")
     )
     by_file = json.loads(command("synthesize", "periods.toml", "--json").stdout)

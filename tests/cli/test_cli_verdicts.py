@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fairshield as fs
-from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual
+from fairshield.periodic import Dynamic, ExactPeriodic, OptimalPeriodic, Perpetual
 
 EXEMPT = ("--property", "demographic-parity", "--bound", "0.1", "--min-support", "60")
 IMPACT = ("--property", "disparate-impact", "--bound", "0.8")
@@ -236,6 +236,7 @@ RARE, LOOSE = fs.DemographicParity("0.1", min_support=60), fs.DemographicParity(
 CANNOT_BIND: dict[str, Callable[[], Any]] = {
     "window": lambda: fs.synthesize(RARE, EVEN, horizon=8),
     "exact": lambda: ExactPeriodic(RARE, EVEN, 4, periods=2),
+    "optimal": lambda: OptimalPeriodic(RARE, EVEN, 4, periods=2),
     "perpetual": lambda: Perpetual(LOOSE, EVEN, 4),
     "dynamic": lambda: Dynamic(LOOSE, EVEN, 4),
 }

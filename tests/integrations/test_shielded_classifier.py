@@ -228,6 +228,7 @@ def test_joblib_takes_it_to_other_processes(tmp_path: Any) -> None:
         ("static-bounded", {"bounds": ("0.3", "0.5")}),
         ("dynamic", {"fallback": "best-effort"}),
         ("exact", {"periods": 3}),
+        ("optimal", {"periods": 3}),
         ("perpetual", {"lookahead": 1}),
     ],
 )
@@ -240,7 +241,7 @@ def test_periodic_shields_go_by_name(shield: str, options: dict[str, Any] | None
     assert clf.policy_.kind == shield
     report = clf.report(X[:30], sensitive_features=sex[:30])
     assert report.windows == 3
-    if shield in ("exact", "perpetual"):
+    if shield in ("exact", "optimal", "perpetual"):
         assert report.all_fair
 
 

@@ -296,7 +296,7 @@ def test_reports_say_when_the_condition_broke_and_never_lie(
 
 @settings(max_examples=examples(60))
 @given(differences(), input_models(), st.data())
-@pytest.mark.parametrize("kind", ["dynamic", "inactive", "exact", "perpetual"])
+@pytest.mark.parametrize("kind", ["dynamic", "inactive", "exact", "optimal", "perpetual"])
 def test_what_is_guaranteed_comes_true(
     kind: str, prop: fs.Property, inputs: fs.InputModel, data: st.DataObject
 ) -> None:
@@ -304,6 +304,7 @@ def test_what_is_guaranteed_comes_true(
         "dynamic": lambda: fs.DynamicShield(prop, inputs, period=3),
         "inactive": lambda: fs.DynamicShield(prop, inputs, period=3, fallback="inactive"),
         "exact": lambda: fs.ExactPeriodicShield(prop, inputs, period=3, periods=3),
+        "optimal": lambda: fs.OptimalPeriodicShield(prop, inputs, period=3, periods=3),
         "perpetual": lambda: fs.PerpetualShield(prop, inputs, period=3, lookahead=1),
     }[kind]()
     for _ in range(3):

@@ -17,7 +17,14 @@ import fairshield as fs
 from fairshield.base.errors import InvalidValueError, UnknownGroupError, WindowOverError
 from fairshield.base.groups import MISSING
 from fairshield.inputs.recorded import request_of
-from fairshield.periodic import Dynamic, ExactPeriodic, Perpetual, StaticBounded, StaticFair
+from fairshield.periodic import (
+    Dynamic,
+    ExactPeriodic,
+    OptimalPeriodic,
+    Perpetual,
+    StaticBounded,
+    StaticFair,
+)
 from fairshield.records import Request
 from fairshield.runtime.step import Why
 
@@ -36,6 +43,7 @@ POLICIES = {
     "static-bounded": StaticBounded(DP, INPUTS, 16),
     "dynamic": Dynamic(DP, INPUTS, 8),
     "exact": ExactPeriodic(DP, INPUTS, 5, periods=8),
+    "optimal": OptimalPeriodic(DP, INPUTS, 5, periods=8),
     "perpetual": Perpetual(DP, INPUTS, 6),
     "perpetual-labelled": Perpetual(fs.EqualOpportunity("0.4"), INPUTS, 5),
 }

@@ -40,8 +40,8 @@ class Artifacts:
 
     Groups are ``"a"`` and ``"b"``.  ``window`` decides 12 people, ``long`` 200, ``labelled`` 8
     with outcomes, ``perpetual`` makes a plan for every period of 6, and ``labelled-perpetual``
-    for every period of 5, with outcomes.  ``static``, ``exact`` (two periods) and ``dynamic`` have
-    periods of 6.
+    for every period of 5, with outcomes.  ``static``, ``exact``, ``optimal`` (two periods each)
+    and ``dynamic`` have periods of 6.
     """
 
     folder: Path
@@ -65,6 +65,7 @@ def make_artifacts(folder: Path) -> Artifacts:
         "labelled-perpetual": fs.PerpetualShield(eq, inputs, period=5).policy,
         "static": fs.StaticFairShield(dp, inputs, period=6).policy,
         "exact": fs.ExactPeriodicShield(dp, inputs, period=6, periods=2).policy,
+        "optimal": fs.OptimalPeriodicShield(dp, inputs, period=6, periods=2).policy,
         "dynamic": fs.DynamicShield(dp, inputs, period=6).policy,
     }
     digests = {}

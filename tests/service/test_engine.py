@@ -738,7 +738,7 @@ async def test_a_stream_that_is_busy_shows_what_was_seen_last(
             go.set()
 
 
-@pytest.mark.parametrize("kind", ["static", "exact"])
+@pytest.mark.parametrize("kind", ["static", "exact", "optimal"])
 async def test_periods_that_tables_decide_need_no_planning_thread(
     tmp_path: Path, artifacts: Artifacts, kind: str
 ) -> None:

@@ -249,6 +249,7 @@ def test_streams_are_for_two_groups(live: LiveServer, tmp_path: Path) -> None:
         {"horizon": 100_000, "spread": 1.5},
         {"property": "share-parity", "horizon": 5_000},
         {"property": "share-parity", "horizon": None, "periodic": "dynamic", "period": 50_000},
+        {"horizon": None, "periodic": "optimal", "period": 50, "periods": 100},
     ],
 )
 def test_what_would_take_hours_is_refused_at_once(
@@ -258,7 +259,7 @@ def test_what_would_take_hours_is_refused_at_once(
         spec = {"property": "demographic-parity", "bound": "0.2", "horizon": 10,
                 "groups": {"a": 0.5, "b": 0.5}, **changes}  # fmt: skip
         spec = {name: value for name, value in spec.items() if value is not None}
-        decisions = spec.get("horizon", spec.get("period"))
+        decisions = spec.get("horizon", spec.get("period")) * spec.get("periods", 1)
         answer = client.post("/v1/policies", json=spec)
     assert answer.status_code == 422
     assert answer.json()["type"] == "/problems/too-costly"

@@ -16,6 +16,7 @@ from fairshield.analysis.verify.claim import implies
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
+    OptimalPeriodic,
     PeriodicPolicy,
     Perpetual,
     StaticBounded,
@@ -51,6 +52,7 @@ WINDOWS: dict[str, Callable[[fs.Property], fs.Policy]] = {
 }
 PERIODIC: dict[str, Callable[[fs.Property], PeriodicPolicy]] = {
     "exact": lambda prop: ExactPeriodic(prop, EVEN, 4, periods=2),
+    "optimal": lambda prop: OptimalPeriodic(prop, EVEN, 4, periods=2),
     "static-fair": lambda prop: StaticFair(prop, EVEN, 4),
     "static-bounded": lambda prop: StaticBounded(prop, EVEN, 20),
     "dynamic": lambda prop: Dynamic(prop, EVEN, 4),
@@ -125,7 +127,7 @@ def test_a_long_file_under_another_name_is_refused_or_decides_by_that_name(
 
 
 @pytest.mark.parametrize("end", [FREE, LOOSE], ids=str)
-@pytest.mark.parametrize("kind", ["exact", "static-fair", "static-bounded"])
+@pytest.mark.parametrize("kind", ["exact", "optimal", "static-fair", "static-bounded"])
 def test_the_end_of_stored_tables_is_compared(kind: str, end: fs.Property, tmp_path: Path) -> None:
     def change(data: dict[str, Any]) -> None:
         data["policy"]["terminal"] = end.to_dict()
@@ -134,7 +136,7 @@ def test_the_end_of_stored_tables_is_compared(kind: str, end: fs.Property, tmp_p
         forged(PERIODIC[kind](fs.DemographicParity("0.3")), tmp_path / "f.shield", change)
 
 
-@pytest.mark.parametrize("kind", ["exact", "static-fair"])
+@pytest.mark.parametrize("kind", ["exact", "optimal", "static-fair"])
 def test_stored_tables_that_do_not_keep_what_they_name_are_refuted(
     kind: str, tmp_path: Path
 ) -> None:

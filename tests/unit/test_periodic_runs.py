@@ -32,7 +32,7 @@ MODEL = fs.InputModel.from_table(
 )
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
 PERIOD, PERIODS = 4, 3
-KINDS = ("static-fair", "static-bounded", "dynamic", "exact", "perpetual")
+KINDS = ("static-fair", "static-bounded", "dynamic", "exact", "perpetual", "optimal")
 ALL_KINDS = tuple(compared_kinds())
 START = fs.Counts({"a": (6, 3), "b": (8, 4)})
 
@@ -289,8 +289,8 @@ def test_a_row_sums_up_its_outcome() -> None:
     [
         (PARITY, KINDS),
         (OPPORTUNITY, KINDS),
-        (fs.DemographicParity(0), ("static-fair", "dynamic", "exact", "perpetual")),
-        (fs.DisparateImpact("0.8"), ("dynamic", "exact")),
+        (fs.DemographicParity(0), ("static-fair", "dynamic", "exact", "perpetual", "optimal")),
+        (fs.DisparateImpact("0.8"), ("dynamic", "exact", "optimal")),
     ],
     ids=str,
 )

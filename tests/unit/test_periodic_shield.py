@@ -19,6 +19,7 @@ import fairshield as fs
 from fairshield.periodic import load_policy
 from fairshield.periodic.dynamic import Dynamic
 from fairshield.periodic.exact import ExactPeriodic
+from fairshield.periodic.optimal import OptimalPeriodic
 from fairshield.periodic.perpetual import Perpetual
 from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.state import RunState
@@ -34,11 +35,12 @@ SKEWED = fs.InputModel.from_table(
 )  # fmt: skip
 T = 6
 PERIODS = 3
-FIVE: dict[str, Callable[..., PeriodicPolicy]] = {
+POLICIES: dict[str, Callable[..., PeriodicPolicy]] = {
     "static-fair": lambda prop, inputs=SKEWED: StaticFair(prop, inputs, T),
     "static-bounded": lambda prop, inputs=SKEWED: StaticBounded(prop, inputs, T),
     "dynamic": lambda prop, inputs=SKEWED: Dynamic(prop, inputs, T),
     "exact": lambda prop, inputs=SKEWED: ExactPeriodic(prop, inputs, T, periods=PERIODS),
+    "optimal": lambda prop, inputs=SKEWED: OptimalPeriodic(prop, inputs, T, periods=PERIODS),
     "perpetual": lambda prop, inputs=SKEWED: Perpetual(prop, inputs, T),
 }
 KINDS = (fs.DemographicParity, fs.EqualOpportunity, fs.PredictiveEquality)
@@ -50,11 +52,11 @@ def kind(request: pytest.FixtureRequest) -> type[fs.Property]:
     return request.param
 
 
-@pytest.fixture(params=FIVE)
+@pytest.fixture(params=POLICIES)
 def policy(request: pytest.FixtureRequest, kind: type[fs.Property]) -> PeriodicPolicy:
     key = request.param, kind
     if key not in _MADE:
-        _MADE[key] = FIVE[request.param](kind("1/2"))
+        _MADE[key] = POLICIES[request.param](kind("1/2"))
     return _MADE[key]
 
 
@@ -343,10 +345,12 @@ NONSENSE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("change", NONSENSE.values(), ids=NONSENSE)
 def test_a_state_that_makes_no_sense_is_refused(name: str, change: dict[str, Any]) -> None:
-    policy = _MADE.setdefault((name, fs.DemographicParity), FIVE[name](fs.DemographicParity("1/2")))
+    policy = _MADE.setdefault(
+        (name, fs.DemographicParity), POLICIES[name](fs.DemographicParity("1/2"))
+    )
     shield = fs.Run(policy)
     shield.decide("a", proposed=True)
     shield.decide("a", proposed=False)
@@ -476,6 +480,7 @@ SHIELDS: dict[str, Callable[..., fs.Run]] = {
     "static-bounded": fs.StaticBoundedShield,
     "dynamic": fs.DynamicShield,
     "exact": partial(fs.ExactPeriodicShield, periods=PERIODS),
+    "optimal": partial(fs.OptimalPeriodicShield, periods=PERIODS),
     "perpetual": fs.PerpetualShield,
 }
 
@@ -483,7 +488,7 @@ SHIELDS: dict[str, Callable[..., fs.Run]] = {
 @pytest.mark.parametrize("name", SHIELDS)
 def test_a_shield_by_name_is_the_run_of_its_policy(name: str) -> None:
     by_name = SHIELDS[name](DP, EVEN, period=T, unseen="follow")
-    run = fs.Run(FIVE[name](DP, EVEN), unseen="follow")
+    run = fs.Run(POLICIES[name](DP, EVEN), unseen="follow")
     for group in "abcab":
         assert by_name.decide(group, proposed=True) == run.decide(group, proposed=True)
     assert by_name.followed == run.followed == {"c": fs.GroupCount(1, 1)}
@@ -527,12 +532,12 @@ OTHERS = [fs.ShareParity("1/2"), fs.DisparateImpact("1/2"), Quota(1)]
 @pytest.mark.parametrize("name", ["static-fair", "static-bounded", "perpetual"])
 def test_shields_that_add_up_rates_refuse_other_properties(name: str, prop: fs.Property) -> None:
     with pytest.raises(fs.InvalidValueError, match=r"not a difference of rates: .*Use a Dynamic"):
-        FIVE[name](prop)
+        POLICIES[name](prop)
 
 
 @pytest.mark.parametrize("prop", OTHERS, ids=str)
 def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> None:
-    exact = fs.Run(FIVE["exact"](prop))
+    exact = fs.Run(POLICIES["exact"](prop))
     for fallback in ("best-effort", "inactive"):
         dynamic = fs.DynamicShield(prop, SKEWED, period=T, fallback=fallback)
         assert dynamic.guarantee.theorem is None
@@ -550,17 +555,17 @@ def test_dynamic_and_exact_shields_work_with_any_property(prop: fs.Property) -> 
 # Schedules ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FIVE)
+@pytest.mark.parametrize("name", POLICIES)
 def test_a_schedule_is_repeated_in_each_period(name: str) -> None:
     schedule = fs.InputSchedule([(EVEN, 2), (SKEWED, 2)])
-    policy = FIVE[name](fs.DemographicParity("1/2"), schedule)
+    policy = POLICIES[name](fs.DemographicParity("1/2"), schedule)
     shield = fs.Run(policy)
     for request in stream(2 * T):
         follow(shield, request)
     assert shield.completed == 2
     steps = [steps for _, steps in schedule.repeated(T, 2).parts]
     assert steps == [2, 4, 2, 4]
-    if name == "exact":
+    if name in ("exact", "optimal"):
         assert [steps for _, steps in policy.tables.inputs.parts] == [2, 4] * PERIODS
 
 

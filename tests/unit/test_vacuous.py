@@ -15,6 +15,7 @@ from fairshield.periodic import (
     Dynamic,
     DynamicShield,
     ExactPeriodic,
+    OptimalPeriodic,
     PeriodicPolicy,
     Perpetual,
     PerpetualShield,
@@ -103,6 +104,7 @@ def test_a_vacuous_specification_is_never_said_to_hold(spec: Spec) -> None:
 
 NEVER: dict[str, Callable[[], PeriodicPolicy]] = {
     "exact": lambda: ExactPeriodic(rare(5), EVEN, 4, periods=2),
+    "optimal": lambda: OptimalPeriodic(rare(5), EVEN, 4, periods=2),
     "static-fair": lambda: StaticFair(fs.DemographicParity(1), EVEN, 4),
     "dynamic": lambda: Dynamic(fs.DemographicParity(1), EVEN, 4),
     "perpetual": lambda: Perpetual(fs.DemographicParity(1), EVEN, 4),
@@ -113,6 +115,7 @@ IDLE: dict[str, Callable[[], PeriodicPolicy]] = {
 }
 EVENTUALLY: dict[str, Callable[[], PeriodicPolicy]] = {
     "exact": lambda: ExactPeriodic(rare(4), EVEN, 4, periods=2),
+    "optimal": lambda: OptimalPeriodic(rare(4), EVEN, 4, periods=2),
     "static-fair": lambda: StaticFair(rare(2), EVEN, 4),
     "static-bounded": lambda: StaticBounded(fs.DemographicParity("0.2"), EVEN, 10),
     "dynamic": lambda: Dynamic(rare(1000), EVEN, 4),

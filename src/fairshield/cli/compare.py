@@ -113,8 +113,8 @@ def compare(
     Simulated from the input model, or recorded in a file, which is cut into runs of --periods
     periods, each begun anew; requests left over at its end are not used.
     Shows in how many runs each was fair at the end of every period and met the condition of its
-    theorem, whom it overruled and at what cost, in all and by period, the most that any period was
-    expected to cost when it began, and its worst bias.
+    theorem, whom it overruled and at what cost, in all and by period, what the dearest period is
+    expected to cost (≥: found after histories that are adverse to it), and its worst bias.
     """
     if plot is not None:
         _check_plot(plot)
@@ -238,10 +238,16 @@ def _row(row: Row, *, exempt: bool) -> list[str]:
         else _share(row.condition),
         _mean(row.overruled, 2),
         _mean(row.paid, 2),
-        "–" if row.dearest_period is None else f"{row.dearest_period:.4f}",
+        _dearest(row),
         _mean(row.mean_largest_bias, 4),
         f"{row.largest_bias:.4g}",
     ]
+
+
+def _dearest(row: Row) -> str:
+    if row.dearest_period is None:
+        return "–"
+    return f"{'' if row.dearest_is_known else '≥ '}{row.dearest_period:.4f}"
 
 
 def _share(share: Share) -> str:

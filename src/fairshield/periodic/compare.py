@@ -77,8 +77,11 @@ class Row:
     paid, paid_by_period
         What overruling cost in a run, and in each of its periods.
     dearest_period
-        The most that a period was expected to cost when it began, over all periods of all runs;
-        ``None`` without a shield, or where it is not known.
+        The most that a period is expected to cost, whatever came before; ``None`` without a shield,
+        or where nothing is known of single periods.
+    dearest_is_known
+        Whether that is the most there is; otherwise it is the most that was found after the
+        :meth:`~fairshield.periodic.Streams.adverse` histories.
     mean_largest_bias, largest_bias
         The largest bias at the end of a period: mean over runs, and the largest of all.
     overruled_at
@@ -93,6 +96,7 @@ class Row:
     paid: Mean
     paid_by_period: tuple[Mean, ...]
     dearest_period: float | None
+    dearest_is_known: bool
     mean_largest_bias: Mean
     largest_bias: float
     overruled_at: tuple[int, ...]
@@ -102,8 +106,8 @@ class Row:
     worst_bias = Renamed("mean_largest_bias")
 
     @staticmethod
-    def of(name: str, promise: str, outcome: Outcome) -> Row:
-        """Return the figures of an outcome."""
+    def of(name: str, promise: str, outcome: Outcome, dearest: float | None, *, known: bool) -> Row:
+        """Return the figures of an outcome, and the cost of the dearest period."""
         met, largest = outcome.condition_met, outcome.bias.max(axis=1)
         return Row(
             name,
@@ -113,7 +117,8 @@ class Row:
             Mean.of(outcome.overruled.sum(axis=1)),
             Mean.of(outcome.paid.sum(axis=1)),
             tuple(Mean.of(paid) for paid in outcome.paid.T),
-            _most(outcome.expected),
+            dearest,
+            known,
             Mean.of(largest),
             float(largest.max()),
             tuple(outcome.overruled.reshape(-1, outcome.length).sum(axis=0).tolist()),
@@ -215,10 +220,11 @@ def _made(
     return what.kind(prop, inputs, period, start=start, **{**own, **what.options})
 
 
-def _most(expected: Floats | None) -> float | None:
-    if expected is None or np.isnan(expected).any():
-        return None
-    return float(expected.max())
+def _dearest(policy: PeriodicPolicy, adverse: Streams) -> float | None:
+    """The most that a period is expected to cost after one of these histories."""
+    expected = decide_runs(policy, adverse, expected=True).expected
+    assert expected is not None  # it was asked for
+    return None if np.isnan(expected).any() else float(expected.max())
 
 
 def _promise(policy: PeriodicPolicy) -> str:
@@ -238,7 +244,9 @@ def compare(
         raise InvalidValueError("no shields to compare: name at least one")
     first = next(iter(policies.values()))
     free = unshielded(first, streams)
-    rows, left_out = [Row.of("no shield", "no shield", free)], {}
+    rows, left_out = [Row.of("no shield", "no shield", free, None, known=False)], {}
+    periods = streams.length // first.length
+    adverse = Streams.adverse(first.inputs, period=first.length, periods=periods)
     for i, (name, policy) in enumerate(policies.items()):
 
         def report(share: float, i: int = i, name: str = name) -> None:
@@ -247,15 +255,18 @@ def compare(
 
         report(0.0)
         try:
-            outcome = decide_runs(policy, streams, expected=True, progress=report)
-            rows.append(Row.of(name, _promise(policy), outcome))
+            outcome = decide_runs(policy, streams, progress=report)
+            known = policy.worst_period_cost
+            dearest = _dearest(policy, adverse) if known is None else known
+            promise = _promise(policy)
+            rows.append(Row.of(name, promise, outcome, dearest, known=known is not None))
         except (InfeasibleError, MemoryLimitError) as error:
             left_out[name] = str(error)
     return PeriodicComparison(
         prop=str(first.prop),
         limit=first.prop.limit,
         length=first.length,
-        periods=streams.length // first.length,
+        periods=periods,
         runs=streams.n_runs,
         rows=tuple(rows),
         left_out=left_out,

@@ -72,6 +72,7 @@ class OptimalPeriodic(Planned):
     kind = "optimal"
     title = "optimal periodic"
     order = 6
+    plans_in_tables = True
 
     def made(self, progress: Progress | None) -> Policy:
         warn_if_vacuous(self)

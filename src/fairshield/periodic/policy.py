@@ -60,6 +60,8 @@ class PeriodicPolicy(ABC):
     title: ClassVar[str] = ""
     goes_on: ClassVar[bool] = True
     """Whether counters go on from one window to the next, or each begins anew."""
+    plans_in_tables: ClassVar[bool] = False
+    """Whether plans are made as tables however long they are, and never by the long method."""
 
     if TYPE_CHECKING:  # dataclass fields of some kinds, properties of others
 
@@ -121,21 +123,22 @@ class PeriodicPolicy(ABC):
         return plan.expected_cost, (plan.horizon + plan.further) // self.length
 
     def expected_cost(self, window: WindowPolicy) -> float | None:
-        """What a window is expected to cost from its beginning.
-
-        It is exact for tables, an estimate for one long window, and ``None`` for windows that share
-        a long plan.
-        """
+        """What a window is expected to cost from its beginning; ``None`` of long ones."""
         policy, begun, decided = window
-        if policy.horizon == self.length and not policy.further:
-            return policy.expected_cost
         if not policy.decisions.tabled:
             return None
+        if policy.horizon == self.length and not policy.further:
+            return policy.expected_cost
         # Imported here because it loads numba, which nothing else in this module needs.
         from fairshield.runtime.evaluate import evaluate
 
         found = evaluate(policy, counts=begun, decided=decided, decisions=self.length)
         return found.expected_cost
+
+    @property
+    def worst_period_cost(self) -> float | None:
+        """The most that a window is expected to cost, whatever came before; ``None``: not known."""
+        return None
 
     # From window to window ------------------------------------------------------------------
 

@@ -79,6 +79,30 @@ class Streams:
         return Streams(drawn.groups, drawn.proposed, table.levels[drawn.levels], relevant)
 
     @staticmethod
+    def adverse(inputs: Inputs, *, period: int, periods: int) -> Streams:
+        """Histories after which a period may be dear, whatever the input model thinks of them.
+
+        Only one group comes, or nearly, or first one and then the other; the same is proposed for
+        everybody, or for everybody of a group, or by turns.  Overruling costs the most it can.
+        """
+        shape = periods, period
+        decision = np.arange(periods * period).reshape(shape)
+        last = decision % period == period - 1
+        early = decision < (periods // 2) * period
+        none = np.zeros(shape, bool)
+        arrivals = [who ^ turned for who in (none, last, early) for turned in (False, True)]
+        arrivals.append(decision % 2 == 1)
+        cases = [
+            (who, proposed)
+            for who in arrivals
+            for proposed in (none, ~none, decision % 4 < 2, who, ~who)
+        ]
+        groups, proposed = (np.array(x).reshape(len(cases), -1) for x in zip(*cases, strict=True))
+        most = float(inputs.table(1).levels.max())
+        everybody = np.ones(groups.shape, bool)
+        return Streams(groups.astype(np.int8), proposed, np.full(groups.shape, most), everybody)
+
+    @staticmethod
     def recorded(
         records: Iterable[Record], prop: Property, groups: tuple[Any, ...], length: int
     ) -> Streams:

@@ -45,6 +45,11 @@ class _Static(CumulativePolicy):
         return synthesize(self.enforced, self.inputs, horizon=self.period)
 
     @property
+    def worst_period_cost(self) -> float | None:
+        # What came before changes nothing.
+        return self.tables.expected_cost if self.tables.decisions.tabled else None
+
+    @property
     def largest_plan(self) -> int:
         return 0 if "tables" in self.__dict__ else self.period
 

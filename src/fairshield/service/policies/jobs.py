@@ -257,7 +257,7 @@ def check_groups(groups: tuple[Group, ...]) -> None:
 def _check_plans(policy: PeriodicPolicy) -> None:
     """Refuse a policy whose plans the service could not make in time."""
     if policy.largest_plan:
-        _check_size(policy.largest_plan, policy.enforced, plain=True)
+        _check_size(policy.largest_plan, policy.enforced, plain=not policy.plans_in_tables)
 
 
 def _check_size(horizon: int, prop: Property, *, plain: bool) -> None:
