@@ -37,6 +37,7 @@ from fairshield.spec import Property
 from fairshield.synthesis import Options
 from fairshield.synthesis.ceiling import least_ceiling, solved
 from fairshield.synthesis.problem import make_problem
+from fairshield.synthesis.reference import Position, cost_to_go
 from fairshield.synthesis.reference_periods import least_worst_cost
 
 EVEN = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -250,6 +251,29 @@ def test_no_fair_shield_has_a_cheaper_dearest_period(
     exact = ExactPeriodic(prop, inputs, period, periods=periods)
     worst = max(expected_cost(exact, c, i) for i, c in starts_of_periods(exact, periods))
     assert worst >= worst_cost(prop, inputs, period, periods) - 1e-9
+
+
+@case
+def test_decisions_are_explained_by_the_costs_up_to_the_end_of_the_period(
+    prop: Property, inputs: fs.InputModel, period: int, periods: int
+) -> None:
+    run = fs.Run(OptimalPeriodic(prop, inputs, period, periods=periods))
+    spec = run.policy.tables.spec
+    v = cost_to_go(make_problem(spec))
+    rng = np.random.default_rng(3)
+    for _ in range(period * periods):
+        group, r, price, _, z = requests(inputs)[rng.integers(len(requests(inputs)))]
+        at, t, g = spec.since_start(run.counts), run.decided, GROUPS.index(group)
+        decision = run.decide(group, proposed=r, cost=price)
+        found, here = run.explain(decision), Position(t, at)
+        for accepted, said in ((True, found.if_accepted), (False, found.if_rejected)):
+            counted, rest = v(here.after(g, accepted)), v(here.unchanged())
+            share = {None: 1.0, True: z, False: 1.0 - z}[prop.relevant_outcome]
+            expected = counted if share == 1.0 else share * counted + (1.0 - share) * rest
+            assert said == pytest.approx(expected, **TOLERANCE)
+        assert "is ruled out like what is unfair" in str(found)
+        if run.policy.labelled:
+            run.observe(decision, outcome=bool(rng.random() < z))
 
 
 @case

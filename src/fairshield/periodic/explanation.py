@@ -56,4 +56,10 @@ def _grounds(kind: PeriodicPolicy, plan: Plan) -> str:
         return f"The plan covers {covered} and ends with a certificate; at its start " + (
             "none was in force." if held is None else f"this one was in force: {held}."
         )
-    return f"The plan keeps {policy.prop} over {policy.horizon} decisions."
+    keeps = f"The plan keeps {policy.prop} over {policy.horizon} decisions."
+    if policy.spec.ceiling is None:
+        return keeps
+    return (
+        f"{keeps} Costs are those up to the end of the {noun}; what would let a later one be "
+        f"expected to cost more than {policy.spec.ceiling:.4g} is ruled out like what is unfair."
+    )

@@ -22,7 +22,8 @@ def cost_to_go(policy: Policy, counts: Counts, decided: int) -> float:
 
     Solved afresh, as the policy itself stores decisions and not costs; of a long window before an
     endgame, and up to its next check, estimated.  For a policy with
-    ``spread`` these are the risen costs it was planned with.
+    ``spread`` these are the risen costs it was planned with, for one with a ``ceiling`` those up to
+    the next checkpoint.
     """
     if not 0 <= decided <= policy.horizon:
         raise InvalidValueError(f"{decided} decisions do not fit a window of {policy.horizon}")
@@ -33,4 +34,6 @@ def cost_to_go(policy: Policy, counts: Counts, decided: int) -> float:
         return estimated
     if decided == policy.spec.plan_length:
         return 0.0
+    if policy.spec.ceiling is not None and decided in policy.checkpoints:
+        return 0.0 if policy.guarantees(counts, decided) else math.inf
     return least_cost(policy.decisions.rest(policy.spec, counts, decided))
