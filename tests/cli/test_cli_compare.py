@@ -40,6 +40,13 @@ def test_the_table_shows_the_librarys_numbers(command: Any) -> None:
         assert (dearest is None) == (row["name"] == "no shield")
         assert dearest is None or f"{dearest:.4f}" in shown
     assert [row["name"] for row in facts["shields"]] == ["no shield", *KINDS]
+    expected = {row["name"]: row["condition_expected"] for row in facts["shields"]}
+    assert {name for name, chance in expected.items() if chance is not None} == {
+        "static-fair", "static-bounded",
+    }  # fmt: skip
+    # Two and two of each group, in three periods of four.
+    assert expected["static-fair"] == pytest.approx((6 * 0.4**2 * 0.6**2) ** 3)
+    assert f"static-fair {expected['static-fair']:.3g}" in text
 
 
 def test_the_same_seed_gives_the_same_numbers(command: Any) -> None:

@@ -47,3 +47,16 @@ def test_one_form_of_output_is_chosen(command: Any) -> None:
     result = command("pareto", "--horizon", "4", "--groups", "a=0.5,b=0.5", "--csv", "--json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--csv and --json" in result.stderr
+
+
+def test_enough_people_for_static_bw_are_shown_for_differences_of_rates(command: Any) -> None:
+    words = (*WORDS[:3], "--bounds", "1/4,1/2", "--horizon", "6")
+    quarter, half = json.loads(command(*words, "--json").stdout)["rows"]
+    # Six people never have four of both groups; two of each they have unless 0, 1, 5 or 6 are of a.
+    assert (quarter["balanced"], half["balanced"]) == (0.0, pytest.approx(1 - 14 / 64))
+    text = command(*words).stdout
+    assert "enough for Static-BW" in text
+    assert "78.12%" in text
+    ratio = ("--property", "disparate-impact")
+    assert "Static-BW" not in command(*words, *ratio).stdout
+    assert json.loads(command(*words, *ratio, "--json").stdout)["rows"][0]["balanced"] is None

@@ -102,6 +102,12 @@ def test_inspect_tells_the_promise_and_its_condition(
     if policy.condition is not None:
         assert facts["condition"] == policy.condition.words
         assert policy.condition.words in text
+    known = facts["condition_probability"]
+    assert (known is None) != (kind in ("static-fair", "static-bounded"))
+    assert (known is not None) == ("is met" in text)
+    if known is not None:
+        assert known == policy.condition_probability()
+        assert f"in a period with probability {known:.4g}" in text
 
 
 def test_a_start_that_cannot_be_mended_is_told(command: Any, folder: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import fairshield as fs
 from fairshield.analysis.pareto import unfair_unshielded
 from fairshield.analysis.simulate import simulate
+from fairshield.periodic import StaticBounded
 from fairshield.policy import Specification
 from fairshield.reports.plots import plot_pareto
 
@@ -142,3 +143,16 @@ def test_the_picture_is_drawn(tmp_path: Path) -> None:
 def test_nothing_to_price_is_refused() -> None:
     with pytest.raises(fs.InvalidValueError, match="at least one of each"):
         fs.pareto(fs.DemographicParity, EVEN, bounds=[], horizons=[5])
+
+
+@pytest.mark.parametrize("prop", [fs.DemographicParity, fs.EqualOpportunity])
+@pytest.mark.parametrize("bound", ["0.3", "1/2", "1"])
+def test_enough_people_are_those_that_static_bw_needs(prop: Any, bound: str) -> None:
+    (row,) = fs.pareto(prop, SKEWED, bounds=[bound], horizons=[9]).rows
+    policy = StaticBounded(prop(bound), SKEWED, 9)
+    assert row.balanced == policy.condition_probability() > 0
+
+
+def test_a_bound_of_zero_leaves_no_room_for_welfare_bounds() -> None:
+    (row,) = fs.pareto(fs.DemographicParity, EVEN, bounds=["0"], horizons=[6]).rows
+    assert row.balanced is None

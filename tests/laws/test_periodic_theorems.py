@@ -136,7 +136,7 @@ def test_static_bw_is_fair_where_periods_are_balanced(
     prop = kind(bound)
     shift = data.draw(st.fractions(0, 1 - prop.bound, max_denominator=12))
     shield = fs.StaticBoundedShield(prop, inputs, period=7, bounds=(shift, shift + prop.bound))
-    assert shield.policy.condition == Balanced(2)
+    assert shield.policy.condition == Balanced(2, prop.relevant_outcome)
     for _ in range(3):
         others = data.draw(st.integers(0, 3)) if shield.policy.labelled else 0
         n_a = data.draw(st.integers(2, 5 - others))

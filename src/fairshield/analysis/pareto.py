@@ -22,6 +22,7 @@ from fairshield.base.renamed import Renamed
 from fairshield.base.types import Progress
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
+from fairshield.inputs.arrivals import chance_of_both
 from fairshield.policy import Specification
 from fairshield.policy.layout import layout_of
 from fairshield.spec import Number, Property, exact
@@ -33,11 +34,13 @@ _NOTHING = 1e-9
 """Expected costs below this count as 0."""
 _MOST_ENDS = 20_000_000
 """Final counters of a window up to which the probability of an unfair end is summed."""
+_MOST_CARRIED = 200_000_000
+"""Cells of all steps up to which the probability of enough people is worked out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trade:
-    """Trade holds what one bound costs over one horizon.
+    r"""Trade holds what one bound costs over one horizon.
 
     Attributes
     ----------
@@ -50,6 +53,11 @@ class Trade:
     exempt
         Probability that the property bounds nothing at the end of a window, with or without a
         shield; ``None`` if not worked out.
+    balanced
+        Probability that both groups have the :math:`N = \lceil 1/\kappa \rceil` relevant people
+        that a Static-BW shield needs in every period, if its welfare bounds are as far apart as
+        the bound allows; ``None`` if the property is no difference of rates, the bound is 0, or
+        it was not worked out.
     exact
         Whether the cost is exact; of a long window it is an estimate.
     """
@@ -61,6 +69,7 @@ class Trade:
     unfair_unshielded: float | None
     exempt: float | None
     exact: bool
+    balanced: float | None = None
 
     unfair = Renamed("unfair_unshielded")
     cost_per_decision = Renamed("expected_cost_per_decision")
@@ -85,6 +94,7 @@ class Trade:
             "overruled": self.overruled,
             "unfair_without_shield": self.unfair_unshielded,
             "exempt": self.exempt,
+            "balanced": self.balanced,
             "exact": self.exact,
         }
 
@@ -229,6 +239,7 @@ def _trade(spec: Specification, bound: Fraction, interventions: bool) -> Trade:
         overruled=_overruled(spec, cost, interventions and few),
         unfair_unshielded=unfair_unshielded(spec),
         exempt=exempt_share(spec),
+        balanced=balanced_share(spec),
         exact=few,
     )
 
@@ -298,6 +309,20 @@ def exempt_share(spec: Specification) -> float | None:
         GroupCount(n_a + a.seen, a.accepted), GroupCount(n_b + b.seen, b.accepted)
     )
     return float(np.clip(weight[~bound].sum(), 0.0, 1.0))
+
+
+def balanced_share(spec: Specification) -> float | None:
+    """Probability that both groups have enough people in the window for welfare bounds.
+
+    These are as far apart as the bound of a difference of rates; see :attr:`Trade.balanced`.
+    """
+    difference = spec.prop.difference
+    if difference is None or not difference.bound or len(spec.groups) != 2:
+        return None
+    least = math.ceil(1 / difference.bound)
+    if 2 * least <= spec.horizon and spec.horizon * (least + 1) ** 2 > _MOST_CARRIED:
+        return None
+    return chance_of_both(spec.inputs, spec.prop.relevant_outcome, spec.horizon, least)
 
 
 def _too_many_ends(spec: Specification) -> bool:

@@ -185,6 +185,7 @@ def print_comparison(found: PeriodicComparison, source: str) -> None:
     _print_periods(found)
     _print_positions(found)
     _print_exempt(found)
+    _print_expected(found)
     click.echo("\nMeans ± standard error; shares with 95 % intervals.")
     for name, why in found.left_out.items():
         click.echo(f"{name} was left out: {why}")
@@ -198,6 +199,20 @@ def _print_exempt(found: PeriodicComparison) -> None:
             f"\nOf {ends:,} ends of periods {found.exempt:,} were exempt: the property bound "
             f"nothing there. Of {number_of(found.runs, 'run')} {found.exempt_runs:,} had no other "
             "ends."
+        )
+
+
+def _print_expected(found: PeriodicComparison) -> None:
+    """Print how probable it is that conditions are met, which no shield can change."""
+    told = [
+        f"{row.name} {row.condition_expected:.3g}"
+        for row in found.rows
+        if row.condition_expected is not None
+    ]
+    if told:
+        click.echo(
+            "\nProbability that every period of a run meets the condition, if people come as the "
+            f"input model says: {', '.join(told)}."
         )
 
 

@@ -159,25 +159,39 @@ def pareto(
 
 def _print(found: Pareto) -> None:
     exempt = any(row.exempt is not None and row.exempt >= _SHOWN for row in found.rows)
+    balanced = any(row.balanced is not None for row in found.rows)
     header = ["bound", "decisions", "expected cost", "overruled", "unfair without shield"]
     knees = {horizon: found.knee(horizon) for horizon in found.horizons}
-    rows = [_row(row, row is knees[row.horizon], exempt=exempt) for row in found.rows]
-    print_table([*header, *(["exempt"] if exempt else []), ""], rows)
+    rows = [
+        _row(row, row is knees[row.horizon], exempt=exempt, balanced=balanced) for row in found.rows
+    ]
+    columns = [*(["exempt"] if exempt else []), *(["enough for Static-BW"] if balanced else [])]
+    print_table([*header, *columns, ""], rows)
     if exempt:
         click.echo("\nexempt: so few people come that the bound binds nobody, shield or not.")
+    if balanced:
+        click.echo(
+            "\nenough for Static-BW: how probable it is that both groups have 1/bound people, "
+            "rounded up, who\ncount, without which a Static-BW shield promises nothing of a period."
+        )
 
 
-def _row(row: Trade, knee: bool, *, exempt: bool) -> list[str]:
+def _row(row: Trade, knee: bool, *, exempt: bool, balanced: bool) -> list[str]:
     about = "" if row.exact else "about "
     return [
         str(row.bound) if row.bound.denominator == 1 else f"{float(row.bound):.4g}",
         f"{row.horizon:,}",
         f"{about}{row.expected_cost:.5g}" if row.expected_cost < float("inf") else "infeasible",
         "" if row.overruled is None else f"{row.overruled:.4g}",
-        "" if row.unfair_unshielded is None else f"{row.unfair_unshielded:.2%}",
-        *(["" if row.exempt is None else f"{row.exempt:.2%}"] if exempt else []),
+        _chance(row.unfair_unshielded),
+        *([_chance(row.exempt)] if exempt else []),
+        *([_chance(row.balanced)] if balanced else []),
         "knee" if knee else _note(row),
     ]
+
+
+def _chance(probability: float | None) -> str:
+    return "" if probability is None else f"{probability:.2%}"
 
 
 def _note(row: Trade) -> str:

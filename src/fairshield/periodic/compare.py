@@ -72,6 +72,9 @@ class Row:
     condition, promise
         Share of runs in which every period met the theorem's condition; without a condition the
         promise says why: ``"none needed"``, ``"no theorem"``, ``"no shield"``.
+    condition_expected
+        Probability that a run is one of these, if people come as the input model says; ``None``
+        without a condition, or if what is decided matters to it.
     overruled
         People overruled in a run.
     paid, paid_by_period
@@ -100,14 +103,27 @@ class Row:
     mean_largest_bias: Mean
     largest_bias: float
     overruled_at: tuple[int, ...]
+    condition_expected: float | None = None
 
     cost = Renamed("paid")
     cost_by_period = Renamed("paid_by_period")
     worst_bias = Renamed("mean_largest_bias")
 
     @staticmethod
-    def of(name: str, promise: str, outcome: Outcome, dearest: float | None, *, known: bool) -> Row:
-        """Return the figures of an outcome, and the cost of the dearest period."""
+    def of(
+        name: str,
+        promise: str,
+        outcome: Outcome,
+        *,
+        expected: float | None = None,
+        dearest: float | None = None,
+        known: bool = False,
+    ) -> Row:
+        """Return the figures of an outcome.
+
+        ``expected`` is :attr:`condition_expected`, ``dearest`` :attr:`dearest_period` and ``known``
+        :attr:`dearest_is_known`.
+        """
         met, largest = outcome.condition_met, outcome.bias.max(axis=1)
         return Row(
             name,
@@ -122,6 +138,7 @@ class Row:
             Mean.of(largest),
             float(largest.max()),
             tuple(outcome.overruled.reshape(-1, outcome.length).sum(axis=0).tolist()),
+            expected,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +250,12 @@ def _promise(policy: PeriodicPolicy) -> str:
     return "no theorem" if policy.condition is None else "conditional"
 
 
+def _expected(policy: PeriodicPolicy, periods: int) -> float | None:
+    if policy.condition is None:
+        return None
+    return policy.condition.probability(policy.inputs, policy.length, periods)
+
+
 def compare(
     policies: Mapping[str, PeriodicPolicy], streams: Streams, *, progress: Progress | None = None
 ) -> PeriodicComparison:
@@ -244,7 +267,7 @@ def compare(
         raise InvalidValueError("no shields to compare: name at least one")
     first = next(iter(policies.values()))
     free = unshielded(first, streams)
-    rows, left_out = [Row.of("no shield", "no shield", free, None, known=False)], {}
+    rows, left_out = [Row.of("no shield", "no shield", free)], {}
     periods = streams.length // first.length
     adverse = Streams.adverse(first.inputs, period=first.length, periods=periods)
     for i, (name, policy) in enumerate(policies.items()):
@@ -257,9 +280,13 @@ def compare(
         try:
             outcome = decide_runs(policy, streams, progress=report)
             known = policy.worst_period_cost
-            dearest = _dearest(policy, adverse) if known is None else known
-            promise = _promise(policy)
-            rows.append(Row.of(name, promise, outcome, dearest, known=known is not None))
+            rows.append(
+                Row.of(
+                    name, _promise(policy), outcome, expected=_expected(policy, periods),
+                    dearest=_dearest(policy, adverse) if known is None else known,
+                    known=known is not None,
+                )
+            )  # fmt: skip
         except (InfeasibleError, MemoryLimitError) as error:
             left_out[name] = str(error)
     return PeriodicComparison(

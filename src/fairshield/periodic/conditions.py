@@ -2,8 +2,9 @@ r"""The conditions under which the paper's periodic shields are proven fair, dec
 
 Each theorem assumes something about every period :math:`\tau_i` of a run.  A condition answers two
 questions about the period in progress, from the counters at its start, those gained since and the
-number of decisions left: can it still be met, and is it certain to be met whatever comes?  All
-arithmetic is on integers.  At the end of a period, counters may also be arrays.
+number of decisions left: can it still be met, and is it certain to be met whatever comes?  That
+arithmetic is on integers.  At the end of a period, counters may also be arrays.  Before a run, a
+condition that depends on arrivals alone says how probable it is to be met.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from fairshield.base.counts import is_whole
+from fairshield.base.errors import InvalidValueError
+from fairshield.inputs import Inputs
+from fairshield.inputs.arrivals import chance_of_both, chance_of_equal
 from fairshield.spec import DifferenceOfRates
 
 
@@ -50,6 +55,32 @@ class Condition(ABC):
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         """Whether the period in progress meets the condition whatever comes."""
 
+    def probability(self, inputs: Inputs, period: int, periods: int = 1) -> float | None:
+        """Probability that each of so many periods meets the condition, if ``inputs`` is right.
+
+        It is computed, not simulated, and no shield can change it.  ``None`` where a condition
+        depends on what is decided as well.
+
+        Parameters
+        ----------
+        inputs
+            Who comes in each period.
+        period
+            Decisions in a period.
+        periods
+            Periods, which come independently of each other.
+        """
+        if not is_whole(periods) or periods < 1:
+            raise InvalidValueError(
+                f"periods must be a whole number of at least 1, got {periods!r}"
+            )
+        one = self._in_one(inputs, period)
+        return None if one is None else one**periods
+
+    def _in_one(self, inputs: Inputs, period: int) -> float | None:
+        """:meth:`probability` of one period."""
+        return None
+
 
 @dataclass(frozen=True)
 class EqualDenominators(Condition):
@@ -85,15 +116,21 @@ class EqualDenominators(Condition):
         n_a, _, n_b, _ = gained
         return (n_a == n_b) & ((n_a == 0) | (n_a >= self.prop.min_support))
 
+    def _in_one(self, inputs: Inputs, period: int) -> float:
+        outcome = self.prop.relevant_outcome
+        return chance_of_equal(inputs, outcome, period, self.prop.min_support)
+
 
 @dataclass(frozen=True)
 class Balanced(Condition):
     """Balanced says that each group has at least ``least`` relevant people.
 
-    It is the condition of the theorem on Static-BW shields.
+    It is the condition of the theorem on Static-BW shields.  ``outcome`` says who is relevant;
+    ``None``: everybody.
     """
 
     least: int
+    outcome: bool | None = None
     theorem = "conditional correctness of Static-BW shields"
 
     @property
@@ -106,6 +143,9 @@ class Balanced(Condition):
 
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         return (gained.n_a >= self.least) & (gained.n_b >= self.least)
+
+    def _in_one(self, inputs: Inputs, period: int) -> float:
+        return chance_of_both(inputs, self.outcome, period, self.least)
 
 
 @dataclass(frozen=True)

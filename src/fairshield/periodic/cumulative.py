@@ -30,6 +30,8 @@ NOBODY = Counts({})
 NOTHING = Counters(0, 0, 0, 0)
 TOO_SHORT = "its periods are too short to bind what it enforces"
 """Why a policy enforces nothing."""
+_MOST_TOLD = 5_000
+"""Decisions of a period up to which the probability of a condition is a matter of a second."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,6 +113,20 @@ class CumulativePolicy(PeriodicPolicy):
             return True
         return condition.possible(counters(self.start), NOTHING, self.period)
 
+    def condition_probability(self, periods: int = 1) -> float | None:
+        """Probability that so many periods meet :attr:`condition`, if the input model is right.
+
+        It is computed, not simulated, and no shield can
+        change it.  ``None`` where there is no condition, or what is decided matters as well.
+        """
+        if self.condition is None:
+            return None
+        return self.condition.probability(self.inputs, self.period, periods)
+
+    def _told_probability(self) -> float | None:
+        """:meth:`condition_probability` of one period, unless that takes more than a moment."""
+        return self.condition_probability() if self.period <= _MOST_TOLD else None
+
     @property
     def tables(self) -> Policy | None:
         return None
@@ -168,6 +184,7 @@ class CumulativePolicy(PeriodicPolicy):
             "outcomes_needed": self.labelled,
             "unconditional": self.unconditional,
             "condition": None if self.condition is None else self.condition.words,
+            "condition_probability": self._told_probability(),
             "fingerprint": self.fingerprint,
         }
 
@@ -181,6 +198,7 @@ class CumulativePolicy(PeriodicPolicy):
             *self._caveat_lines(),
             ("shield", ", ".join([self.kind, *self._option_words()])),
             ("condition", self._condition_words()),
+            *self._probability_lines(),
             *self._group_lines(),
             ("expected cost", f"{cost:.6g} in {first}"),
             ("plans", plan.method + (f": {plan.reason}" if plan.reason else "")),
@@ -208,6 +226,13 @@ class CumulativePolicy(PeriodicPolicy):
         words = f"fair if in every period {self.condition.words}"
         impossible = f", which {self.period} decisions do not allow: nothing is promised"
         return words if self.attainable else words + impossible
+
+    def _probability_lines(self) -> list[tuple[str, str]]:
+        one = self._told_probability()
+        if one is None:
+            return []
+        told = f"in a period with probability {one:.4g}, in ten with {one**10:.3g}"
+        return [("is met", f"{told}, if people come as the input model says")]
 
     def cost_line(self) -> str:
         cost, periods = self.outlook()

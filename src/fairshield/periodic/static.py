@@ -135,7 +135,7 @@ class StaticBounded(_Static):
 
     @cached_property
     def condition(self) -> Balanced:
-        return Balanced(balanced_from(*self.bounds))
+        return Balanced(balanced_from(*self.bounds), self.prop.relevant_outcome)
 
     @property
     def enforced(self) -> Property:
