@@ -60,7 +60,7 @@ nitpick_ignore_regex = [
     # In types and bases of what is documented; nobody is meant to make one.
     (r"py:.*", r"fairshield\.client\.((calls|exchange)\b.*|\w+\.T)"),
     (r"py:.*", r"fairshield\.(base\.(counts\.N|groups\.Coded)|inputs\.model\.InputTable)"),
-    (r"py:.*", r"fairshield\.policy\.(rows|layout|long|decisions\.Stretch)\b.*"),
+    (r"py:.*", r"fairshield\.policy\.(rows|layout|long|support|decisions\.Stretch)\b.*"),
     (
         r"py:.*",
         r"fairshield\.periodic\.(state\.(Mended|History)|policy\.WindowPolicy|conditions)\b.*",

@@ -134,3 +134,55 @@ def test_counters_that_nobody_decided_are_not_taken_as_given(command: Any, tmp_p
     assert refused.exit_code == 2
     assert "--start" in refused.stderr
     assert command("verify", path, *PARITY, "0.2", *many).exit_code == 3
+
+
+SURE = ("--property", "equal-opportunity", "--bound", "0.25", "--groups", "a=0.5,b=0.5")
+SURE = (*SURE, "--outcomes", "a=1,b=1", "--horizon", "6", "--trust-support")
+POSSIBLE = "group,proposed,outcome\n" + "a,1,1\na,0,1\na,1,1\nb,0,1\na,1,1\na,1,1\n"
+
+
+def test_a_policy_that_trusts_its_support_says_so_in_every_command(
+    command: Any, folder: Path
+) -> None:
+    """Everybody is expected to count, and the shield relies on it; somebody does not."""
+    words = "to which the input model gives a positive probability"
+    made = command("synthesize", *SURE, "-o", "trusting.shield")
+    assert made.exit_code == 0
+    assert words in made.stdout
+    text = command("inspect", "trusting.shield").stdout
+    assert "condition" in text
+    assert words in text
+    assert "whatever arrives" not in text
+    assert json.loads(command("inspect", "trusting.shield", "--json").stdout)["fair_in_support"]
+    text = command("verify", "trusting.shield").stdout
+    assert words in text
+    assert "nothing is shown of other sequences" in text
+    assert words in command("simulate", "trusting.shield", "--windows", 10).stdout
+    (folder / "requests.csv").write_text(POSSIBLE.replace("b,0,1", "b,0,0"))
+    (folder / "log.csv").write_text(command("run", "trusting.shield", "requests.csv").stdout)
+    audit = command("audit", "log.csv", "--policy", "trusting.shield", "--html", "page.html")
+    assert "broken at decision 4" in audit.stdout
+    page = (folder / "page.html").read_text()
+    assert "NOT guaranteed: something came that the input model holds impossible" in page
+    assert "Guaranteed on every sequence" not in page
+
+
+def test_a_log_of_possible_requests_is_audited_under_the_condition(
+    command: Any, folder: Path
+) -> None:
+    assert command("synthesize", *SURE, "-o", "trusting.shield").exit_code == 0
+    (folder / "requests.csv").write_text(POSSIBLE)
+    (folder / "log.csv").write_text(command("run", "trusting.shield", "requests.csv").stdout)
+    audit = command("audit", "log.csv", "--policy", "trusting.shield", "--html", "page.html")
+    assert "held so far" in audit.stdout
+    page = (folder / "page.html").read_text()
+    assert "Guaranteed only on sequences that the input model holds possible" in page
+    assert "In this log none other came." in page
+
+
+def test_what_the_command_line_cannot_trust_is_refused(command: Any) -> None:
+    spec = ["--property", "demographic-parity", "--bound", "0.2", "--groups", "a=1,b=0"]
+    result = command("synthesize", *spec, "--periodic", "dynamic", "--period", 6, "--trust-support")
+    assert result.exit_code == 2
+    assert "trust-support" in result.stderr
+    assert "goes with one window, not with periods" in result.stderr

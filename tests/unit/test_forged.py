@@ -211,7 +211,7 @@ def test_what_was_verified_is_told() -> None:
         "property": str(PARITY), "asked": None, "terminal": None, "due": [5, 10], "further": 0,
         "risk": 0.0,
         "start": [["a", 4, 2], ["b", 6, 3]], "periodic": None, "periods": None,
-        "asked_periods": None,
+        "asked_periods": None, "in_support": False,
     }  # fmt: skip
     planned = fs.synthesize(PARITY, EVEN, horizon=6, further=6, terminal=fs.spec.Sustained(PARITY))
     told = str(fs.verify(planned))

@@ -36,7 +36,7 @@ from fairshield.records.reading import Reading
 from fairshield.spec import KINDS, Property, parameters_of, property_from_dict
 from fairshield.synthesis import Method, synthesize
 
-WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame")
+WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame", "trust_support")
 AGNOSTIC_KEYS = ("groups", "cost", "outcomes")
 READING_KEYS = (
     "columns", "format", "separator", "decimal", "encoding", "yes_words", "no_words", "threshold",
@@ -56,6 +56,7 @@ class Spec:
     spread: float = 1.0
     method: Method = "auto"
     endgame: int | None = None
+    trust_support: bool = False
 
     def synthesize(self, **options: Any) -> Policy:
         """The cheapest policy; ``options`` are those of :func:`fairshield.synthesize`."""
@@ -152,6 +153,7 @@ def parse_spec(data: Mapping[str, Any]) -> Spec:
         spread=_number(data, "spread", 1.0),
         method=data.get("method", "auto"),
         endgame=data.get("endgame"),
+        trust_support=data.get("trust_support", False),
     )
 
 

@@ -59,8 +59,11 @@ class Found(NamedTuple):
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """Where a run in periods stands at the end of the log, if it made all its decisions."""
-        if self.run is None or not self.run.policy.goes_on or self.report.difference is not None:
+        """Where a run stands at the end of the log, if it made all its decisions.
+
+        ``None`` where windows begin anew and trust nothing.
+        """
+        if self.run is None or not self.run.policy.stands or self.report.difference is not None:
             return None
         return self.run.guarantee
 
@@ -95,7 +98,7 @@ def audit_one(task: AuditTask, keeper: Any = None) -> Found:
 
 def data_of(found: Found) -> dict[str, Any]:
     """What ``--json`` prints."""
-    if found.policy is None or not found.policy.goes_on:
+    if found.policy is None or not found.policy.stands:
         return found.report.to_dict()
     guarantee = found.guarantee
     return found.report.to_dict() | {

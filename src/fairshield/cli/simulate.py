@@ -137,7 +137,7 @@ def report(policy: Policy, found: Simulation, *, own_inputs: bool) -> dict[str, 
     """The figures of a simulation, as JSON-able data."""
     people = found.overruled_at
     return {
-        "guarantee": f"{policy.prop} over {policy.horizon} decisions",
+        "guarantee": kind_of(policy).summary_data()["guarantee"],
         "windows": found.n_windows,
         "unfair_windows_unshielded": found.n_unfair_unshielded,
         "unfair_windows": found.n_unfair,

@@ -65,6 +65,12 @@ from fairshield.synthesis import Backend
     type=click.IntRange(min=0),
     help="Decisions at the end of a long window that are solved exactly.",
 )
+@click.option(
+    "--trust-support/--no-trust-support",
+    default=None,
+    help="Take requests of probability 0 in the input model for impossible: cheaper, and fair on "
+    "no other sequences.  [default: no]",
+)
 @input_options
 @reading_options
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), help="Default: all processors.")

@@ -197,6 +197,32 @@ class EnoughHistory(Condition):
         return [(0, 0)]
 
 
+@dataclass(frozen=True)
+class PossibleRequests(Condition):
+    """PossibleRequests says that only requests and outcomes of positive probability come.
+
+    It is the condition of policies that trust the support of their input model.  Counters do not
+    tell whether it was met: a run looks at each request.  What comes next is never certain.
+    """
+
+    theorem = "shields that trust the support of their input model are fair on it"
+
+    @property
+    def words(self) -> str:
+        return (
+            "every request and outcome is one to which the input model gives a positive probability"
+        )
+
+    def possible(self, start: Counters, gained: Counters, left: int) -> bool:
+        return True
+
+    def certain(self, start: Counters, gained: Counters, left: int) -> Any:
+        return left == 0
+
+    def _in_one(self, inputs: Inputs, period: int) -> float:
+        return 1.0
+
+
 def balanced_from(lower: Fraction, upper: Fraction) -> int:
     """The paper's N: with so many people, some rate always lies in ``[lower, upper]``."""
     return math.ceil(1 / (upper - lower))

@@ -24,6 +24,7 @@ from fairshield.periodic.repeated import kind_of
 from fairshield.periodic.state import History, Mended, RunState, checked_counters, verdicts_of
 from fairshield.policy import Policy, Specification
 from fairshield.runtime.judging import Ints, VerdictCount, judged
+from fairshield.runtime.requests import Requests
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Property, Verdict
@@ -43,6 +44,7 @@ class Course:
         self.followed: dict[Group, GroupCount[int]] = {}
         """By unseen group, how many proposals were followed and how many of them accept."""
         self._length, self._condition = self.policy.length, self.policy.condition
+        self._support = self.policy.support
         self._labelled, self._checkpoints = self.policy.labelled, frozenset(self.policy.due[:-1])
         self._verdicts, self._position = VerdictCount(), 0
         self._start = self.policy.start
@@ -204,7 +206,7 @@ class Course:
             broken_at=self._broken_at,
             broken_by=self._broken_by,
             guaranteed=sure,
-            risk=plan.risk if plan is not None and plan.risk and not sure else None,
+            risk=_told_risk(plan) if plan is not None and not sure else None,
             decided=self.decided,
             completed=self.completed,
             over=self.over,
@@ -325,11 +327,37 @@ class Course:
         if plan.broken_by(decision):
             self._against = self.policy.mends
             self._break(self.decided + 1, "person")
+        elif self._support is not None and decision.why is Why.HUMAN:
+            # Tables that trust the support do not say which other decisions keep the promise.
+            self._break(self.decided + 1, "person")
 
     def _break(self, decided: int, by: str) -> None:
         """Note that the theorem's condition was broken, unless it was before."""
         if self._broken_at is None:
             self._broken_at, self._broken_by = decided, by
+
+    def _watch(self, decision: Decision, outcome: bool | None = None) -> None:
+        """Note a request, or the outcome of the last one, that was trusted never to come."""
+        if self._support is None:
+            return
+        known = outcome is not None or not self._labelled
+        relevant = outcome == self.prop.relevant_outcome if known else None
+        group = self.policy.groups.index(decision.group)
+        level = self.current.policy.decisions.levels_of(np.array([decision.cost]))[0]
+        step = decision.position
+        if not self._support.has(step, group, decision.proposed, level, relevant):
+            self._break(self.completed * self._length + step + 1, "arrivals")
+
+    def _watch_many(self, asked: Requests) -> None:
+        """:meth:`_watch` all of the next requests, with their outcomes."""
+        if self._support is None:
+            return
+        steps = (self._position + np.arange(len(asked.groups))) % self._length
+        possible = self._support.has(
+            steps, asked.groups, asked.proposed, asked.levels, asked.relevant
+        )
+        if not possible.all():
+            self._break(self.decided + int(possible.argmin()) + 1, "arrivals")
 
     def _count(self) -> None:
         self._position += 1
@@ -401,3 +429,8 @@ class Course:
         pending = self._plan.shield.pending
         broken = pending is not None and self._plan.broken_by(pending)
         self._against = broken and policy.mends
+
+
+def _told_risk(plan: Policy) -> float | None:
+    """The risk that is told of a plan; what a trusted model rules out is told as a condition."""
+    return plan.risk if plan.risk and not plan.fair_in_support else None

@@ -144,9 +144,8 @@ class Guarantee:
             return f"{ground}."
         if self.condition is None:
             return self.no_theorem
-        return f"The theorem ({self.theorem}) assumes that in every period {self.condition}: " + (
-            self._condition() + "."
-        )
+        assumed = f"The theorem ({self.theorem}) assumes that in every {self.noun} {self.condition}"
+        return f"{assumed}: {self._condition()}."
 
     def _condition(self) -> str:
         if self.broken_at is not None:
@@ -155,7 +154,7 @@ class Guarantee:
             by = {"person": " by a person", "start": " by the counters it started from"}
             return f"broken at decision {self.broken_at}{by.get(self.broken_by or '', '')}"
         return "held so far, and " + (
-            "certain to hold in this period" if self.certain else "still possible in this period"
+            f"{'certain to hold' if self.certain else 'still possible'} in this {self.noun}"
         )
 
     def _past(self) -> str:

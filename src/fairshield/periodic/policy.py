@@ -21,6 +21,7 @@ from fairshield.inputs import Inputs
 from fairshield.periodic.conditions import Condition
 from fairshield.policy import Policy, reading
 from fairshield.policy.artifact import read_artifact
+from fairshield.policy.support import Support
 from fairshield.runtime.window_rule import Noun, WindowRule
 from fairshield.spec import Certificate, Property, can_ever_bind
 
@@ -205,6 +206,19 @@ class PeriodicPolicy(ABC):
     def no_theorem(self, prop: str) -> str:
         """The sentence that no theorem speaks of ``prop``, for policies without one."""
         return f"No theorem about {self.title} shields speaks of {prop}."
+
+    @property
+    def support(self) -> Support | None:
+        """The requests that must be the only ones to come, if :attr:`condition` says so."""
+        return None
+
+    @property
+    def stands(self) -> bool:
+        """Whether a run has something to report besides its window in progress.
+
+        Its counters go on, or what was trusted never to come may have come.
+        """
+        return self.goes_on or self.support is not None
 
     @property
     def unconditional(self) -> bool:

@@ -12,8 +12,11 @@ from typing import Any
 from fairshield.base.counts import Counts
 from fairshield.base.errors import check_kind
 from fairshield.inputs import Inputs
+from fairshield.periodic.conditions import Condition, PossibleRequests
 from fairshield.periodic.policy import VACUOUS, PeriodicPolicy, WindowPolicy
 from fairshield.policy import Policy
+from fairshield.policy.policy import TRUSTS
+from fairshield.policy.support import Support
 from fairshield.spec import Property
 from fairshield.synthesis import make_again
 from fairshield.synthesis.options import Options
@@ -67,8 +70,16 @@ class Repeated(PeriodicPolicy):
         return self.policy.keeps(counts, position)
 
     @property
+    def condition(self) -> Condition | None:
+        return PossibleRequests() if self.policy.fair_in_support else None
+
+    @property
+    def support(self) -> Support | None:
+        return self.policy.spec.support if self.policy.fair_in_support else None
+
+    @property
     def theorem(self) -> str | None:
-        return "shields of one window are always fair" if self.unconditional else None
+        return "shields of one window are always fair" if self.unconditional else super().theorem
 
     def no_theorem(self, prop: str) -> str:
         return "No theorem speaks of windows that are decided by best effort."
@@ -102,7 +113,7 @@ class Repeated(PeriodicPolicy):
         policy = self.policy
         return {
             "property": policy.prop.to_dict(),
-            "guarantee": f"{policy.prop} over {policy.horizon} decisions",
+            "guarantee": f"{policy.prop} over {policy.horizon} decisions" + self._trust(),
             "horizon": policy.horizon,
             "can_bind": policy.can_bind,
             "method": policy.method,
@@ -118,6 +129,8 @@ class Repeated(PeriodicPolicy):
             "terminal": None if policy.terminal is None else policy.terminal.to_dict(),
             "further": policy.further,
             "spread": policy.spread,
+            "trust_support": policy.spec.trust_support,
+            "fair_in_support": policy.fair_in_support,
             "outcomes_needed": policy.labelled,
             "rows": stored.get("rows", 0),
             "dense_rows": stored.get("dense_rows", 0),
@@ -150,6 +163,8 @@ class Repeated(PeriodicPolicy):
             return "property", f"{what}; {VACUOUS}"
         if not policy.risk:
             return "guarantee", f"{what}, whatever arrives"
+        if policy.fair_in_support:
+            return "condition", f"{what}, {TRUSTS}"
         return "best effort", f"{what}, violated with probability {policy.risk:.3g}"
 
     def cost_line(self) -> str:
@@ -158,6 +173,9 @@ class Repeated(PeriodicPolicy):
         least = f" (least {policy.least_cost:.4f})" if spreads else ""
         vacuous = "" if policy.can_bind else ", vacuous"
         return f"expected cost {policy.expected_cost:.4f}{least}{vacuous}"
+
+    def _trust(self) -> str:
+        return f", {TRUSTS}" if self.policy.fair_in_support else ""
 
     def to_dict(self) -> dict[str, Any]:
         header, _ = self.policy.to_artifact()

@@ -103,6 +103,7 @@ class Run(Course):
             known = other
         plan = self._now()
         decision = plan.shield.decide(known, proposed=proposed, cost=cost)
+        self._watch(decision)
         self._count()
         return self._told(plan, decision)
 
@@ -112,7 +113,10 @@ class Run(Course):
         if decision.why is Why.UNSEEN:
             return
         plan = self._now()
+        awaited = plan.shield.pending
         plan.shield.observe(self._in_policy(plan, decision), outcome=outcome)
+        if awaited is not None:
+            self._watch(awaited, as_flag(outcome))
         self._after_decision()
 
     def advise(self, group: Group, *, proposed: Flag, cost: float = 1.0) -> Decision:
@@ -136,6 +140,7 @@ class Run(Course):
         plan = self._now()
         decision = plan.shield.record(self._in_policy(plan, advice), final=final)
         self._judge(plan, decision)
+        self._watch(decision)
         self._count()
         guaranteed = self.guaranteed if self.completed == plan.number else self._met
         return plan.in_run(decision)._replace(guaranteed=guaranteed)
@@ -296,6 +301,7 @@ class Run(Course):
             # Every error must come before the first decision.
             asked = encode_requests(self._now().window.policy, who, said, price, known)
             self._check_room(n)
+            self._watch_many(asked)
         while i < n:
             whole = 0 if self.policy.goes_on else (n - i) // self._length
             if whole > 1 and not self._position and not reasons:

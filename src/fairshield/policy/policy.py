@@ -24,6 +24,10 @@ from fairshield.policy.structure import broken
 from fairshield.spec import Property, property_from_dict
 
 _TABLE = "exact"
+NEVER = 1e-300
+"""The risk of a policy that is fair unless what has probability 0 comes."""
+TRUSTS = "fair only on sequences to which the input model gives a positive probability"
+"""What people read of a policy that trusts the support of its input model."""
 _KINDS = {
     _TABLE: ("fairshield.policy.row_decisions", "RowDecisions"),
     "many": ("fairshield.policy.many", "StateDecisions"),
@@ -52,7 +56,8 @@ class Policy:
         The same without ``spread``: what the cheapest fair shield costs.  Of a long policy both
         are one estimate.
     risk
-        Probability of violation, if the input model is right; 0 means guaranteed.
+        Probability of violation, if the input model is right; 0 means guaranteed.  1e-300 stands
+        for the probability 0 of what the input model alone rules out.
     reason
         Why the policy was made by the method it was made by.
     version
@@ -149,6 +154,14 @@ class Policy:
         """Whether the property binds some counters of the window; if not, nothing is promised."""
         return self.spec.can_bind
 
+    @property
+    def fair_in_support(self) -> bool:
+        """Whether windows end fair only on sequences that the input model holds possible.
+
+        Such a policy was made with ``trust_support``.  It guarantees nothing of other sequences.
+        """
+        return self.spec.trusting and 0.0 < self.risk <= NEVER
+
     def since_start(self, counts: Counts) -> At:
         """``(n_a, k_a, n_b, k_b, …)`` since the start of the window."""
         return self.spec.since_start(counts)
@@ -188,7 +201,10 @@ class Policy:
 
         The tables must say so, and a property that is due now is tested on the counters themselves.
         """
-        return self.decisions.feasible(t, at) and self.keeps(self.start.plus(at), t)
+        # A table that trusts the support has no certain states but those that are over and fair.
+        over = self.spec.trusting and t == self.horizon
+        feasible = over or self.decisions.feasible(t, at)
+        return feasible and self.keeps(self.start.plus(at), t)
 
     def planned(self, t: int, at: At) -> int:
         """How many of the next decisions after ``t`` can be looked up without another synthesis."""
@@ -252,10 +268,15 @@ class Policy:
         return (
             f"{self.prop} over {self.horizon} decisions, groups {in_words(self.groups)}, "
             f"expected cost {self.expected_cost:.6g}"
-            + (f", violated with probability {self.risk:.6g}" if self.risk else "")
+            + self._caveat()
             + ("" if self.method == "exact" else f", {self.method} method")
             + ("" if self.can_bind else ", vacuous: it can never bind")
         )
+
+    def _caveat(self) -> str:
+        if self.fair_in_support:
+            return f", {TRUSTS}"
+        return f", violated with probability {self.risk:.6g}" if self.risk else ""
 
 
 def _specification(data: Mapping[str, Any]) -> Specification:
@@ -270,6 +291,7 @@ def _specification(data: Mapping[str, Any]) -> Specification:
         terminal=None if terminal is None else property_from_dict(terminal),
         spread=data["spread"],
         ceiling=data.get("ceiling"),
+        trust_support=data.get("trust_support", False),
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import At, Counts, Group, is_whole, unknown_group
 from fairshield.base.errors import InvalidValueError, check_kind
 from fairshield.inputs import InputModel, Inputs, InputSchedule
+from fairshield.policy.support import Support
 from fairshield.records import as_number
 from fairshield.spec import Property, both, can_bind
 
@@ -50,6 +51,9 @@ class Specification:
         With a ceiling, costs are counted afresh from each checkpoint, and no checkpoint is passed
         with counters from which the decisions up to the next cost more, expectedly.  ``None``: the
         cost of the whole plan counts.
+    trust_support
+        Whether requests and outcomes to which ``inputs`` gives probability 0 are trusted never to
+        come.  Then nothing is promised of sequences that have one.
     """
 
     prop: Property
@@ -62,6 +66,7 @@ class Specification:
     spread: float = 1.0
     risen: float = 1.0
     ceiling: float | None = None
+    trust_support: bool = False
 
     @classmethod
     def of(
@@ -76,6 +81,7 @@ class Specification:
         terminal: Property | None = None,
         spread: float = 1.0,
         ceiling: float | None = None,
+        trust_support: bool = False,
     ) -> Specification:
         """The specification of a user's arguments: ``ceiling``, and those of :func:`synthesize`."""
         check_subject(prop, inputs)
@@ -90,6 +96,7 @@ class Specification:
             terminal=_more_than(prop, terminal),
             spread=float(as_number(spread, "spread")),
             ceiling=None if ceiling is None else float(as_number(ceiling, "ceiling")),
+            trust_support=trust_support,
         )
 
     def __post_init__(self) -> None:
@@ -102,6 +109,11 @@ class Specification:
         _check_points(self.checkpoints, self.plan_length)
         _check_terminal(self.prop, self.terminal)
         _check_spread(self.spread, self.further)
+        if self.trust_support is not True and self.trust_support is not False:
+            raise InvalidValueError(
+                f"trust_support must be true or false, got {self.trust_support!r}: true takes "
+                "requests of probability 0 in the input model for impossible"
+            )
         self._check_ceiling()
 
     def _check_ceiling(self) -> None:
@@ -113,11 +125,11 @@ class Specification:
                 f"ceiling must be a cost of at least 0, got {ceiling!r}: it is the most that may "
                 "be expected between two checkpoints"
             )
-        if self.spread != 1.0 or self.further or len(self.groups) > 2:
+        if self.spread != 1.0 or self.further or self.trust_support or len(self.groups) > 2:
             raise InvalidValueError(
-                f"a ceiling of {ceiling!r} is for two groups, without spread (now "
-                f"{self.spread!r}) and further decisions (now {self.further}), and there are "
-                f"{len(self.groups)} groups: leave the ceiling out"
+                f"a ceiling of {ceiling!r} is for two groups (now {len(self.groups)}), without "
+                f"spread (now {self.spread!r}), further decisions (now {self.further}) and trusted "
+                f"support (now {self.trust_support}): leave the ceiling out"
             )
 
     @property
@@ -172,6 +184,19 @@ class Specification:
             for prop in self.required(decided)
         )
 
+    @cached_property
+    def support(self) -> Support:
+        """The requests and outcomes that the input model gives a positive probability."""
+        return Support(self.inputs.table(self.plan_length), self.prop.relevant_outcome)
+
+    @cached_property
+    def trusting(self) -> bool:
+        """Whether what is promised depends on :attr:`trust_support`.
+
+        It does not where all who matter to fairness have a positive probability at every step.
+        """
+        return self.trust_support and self.support.binding
+
     @property
     def rise(self) -> NDArray[np.float64] | None:
         """``(horizon,)``: the factors of the planned prices; ``None`` if they are all 1."""
@@ -180,7 +205,9 @@ class Specification:
         return np.linspace(self.risen, self.spread, self.horizon)
 
     def to_dict(self) -> dict[str, Any]:
-        """What was asked for, as JSON-able data."""
+        """What was asked for, as JSON-able data; a ceiling and trusted support if there are any."""
+        trust = {"trust_support": True} if self.trust_support else {}
+        ceiling = {} if self.ceiling is None else {"ceiling": self.ceiling}
         return {
             "property": self.prop.to_dict(),
             "inputs": self.inputs.to_dict(),
@@ -190,7 +217,8 @@ class Specification:
             "further": self.further,
             "terminal": None if self.terminal is None else self.terminal.to_dict(),
             "spread": self.spread,
-            **({} if self.ceiling is None else {"ceiling": self.ceiling}),
+            **ceiling,
+            **trust,
         }
 
     # Counters -------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ def synthesize(
     terminal: Property | None = None,
     spread: float = 1.0,
     best_effort: bool = False,
+    trust_support: bool = False,
     method: Method = "auto",
     endgame: int | None = None,
     backend: Backend = "auto",
@@ -63,6 +64,13 @@ def synthesize(
         with the least probability (``policy.risk``), at the least expected cost among those
         that give up no guarantee, instead of raising :class:`InfeasibleError`.  It changes nothing
         where one can.
+    trust_support
+        Take requests and outcomes of probability 0 in ``inputs`` for impossible, as the paper's
+        definition does.  The property then holds on every sequence to which the model gives a
+        positive probability, at no more than the cost of the default.  Of other sequences nothing
+        is guaranteed, so ``guaranteed`` is never true before the end of a window; a :class:`Run`
+        reports whether only possible requests have come.  It changes nothing where everybody who
+        matters to fairness has a positive probability.  Exact tables of two groups only.
     method
         ``"exact"`` makes a table of all decisions, of least expected cost.  ``"long"`` works
         decisions out as they come, in memory and time that do not depend on the horizon: the same
@@ -106,7 +114,7 @@ def synthesize(
     """
     spec = Specification.of(
         prop, inputs, horizon=horizon, start=start, checkpoints=checkpoints, further=further,
-        terminal=terminal, spread=spread,
+        terminal=terminal, spread=spread, trust_support=trust_support,
     )  # fmt: skip
     options = Options(
         best_effort=best_effort, method=method, endgame=endgame, backend=backend, threads=threads,

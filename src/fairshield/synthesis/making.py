@@ -23,6 +23,8 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
             f"the reference backend goes up to horizon {_MOST_REFERENCE}, got {spec.plan_length}: "
             "use 'cpu'"
         )
+    if spec.trusting:
+        _check_trust(spec, options)
     if len(spec.groups) > 2:
         from fairshield.synthesis.exact import many
 
@@ -33,7 +35,9 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
             "out"
         )
     layout = layout_of(spec.plan_length, spec.labelled)
-    backend = chosen_backend(options.backend, spec, record=spec.horizon)
+    # A table that trusts the support is made by what makes best efforts, on processors alone.
+    asked = "cpu" if spec.trusting and options.backend == "auto" else options.backend
+    backend = chosen_backend(asked, spec, record=spec.horizon)
     options, obstacle = replace(options, backend=backend), obstacle_of(spec)
     most = MOST_ON_DEVICE if backend == "cuda" else MOST_STATES
     made_by, reason = chosen_method(options.method, layout, obstacle, most)
@@ -52,6 +56,22 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
 
         return make_long_policy(spec, options, reason)
     return exact.make_row_policy(spec, options, reason)
+
+
+def _check_trust(spec: Specification, options: Options) -> None:
+    """Refuse what cannot be done for a policy that trusts the support of its input model."""
+    trust = argument("trust_support", True)
+    if len(spec.groups) > 2:
+        raise InvalidValueError(
+            f"{trust} is for two groups, and {len(spec.groups)} are declared: join groups, or "
+            "leave it out"
+        )
+    if options.backend == "cuda":
+        raise InvalidValueError(f"{trust} does not run on backend='cuda': use 'cpu'")
+    if spec.further:
+        raise InvalidValueError(
+            f"{trust} is for one window, and further={spec.further} plans beyond it: leave one out"
+        )
 
 
 def make_again(policy: Policy, inputs: Inputs | None = None) -> Policy:

@@ -48,6 +48,8 @@ def obstacle_of(spec: Specification) -> str | None:
     against = prop.uncertified
     if against is not None:
         return against
+    if spec.trusting:
+        return "exact tables alone can trust the support of the input model"
     if spec.labelled and not spec.inputs.steady:
         return "with outcomes the input model must not change over the window"
     if spec.spread != 1.0:

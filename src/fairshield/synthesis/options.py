@@ -42,7 +42,7 @@ class Options:
     def that_made(cls, policy: Policy) -> Options:
         """The options by which ``policy``, or one like it for other inputs, is made again."""
         return cls(
-            best_effort=policy.risk > 0,
+            best_effort=policy.risk > 0 and not policy.fair_in_support,
             method=policy.method,
             endgame=policy.decisions.endgame,
         )

@@ -50,7 +50,9 @@ class Problem:
     It covers the whole plan of ``spec``, the decisions beyond its horizon included.
     ``weights``, ``costs`` and ``relevance``, the chance that somebody counts, are
     ``(steps, groups, 2, K)``: by step (one, or one per decision), group, proposal, cost level.
-    ``stay`` is ``(steps,)``.  With more than two groups there is no ``layout``.
+    ``stay`` is ``(steps,)``.  ``arrives``, ``(steps, groups)``, and ``rests``, ``(steps,)``, say
+    whether fairness must also be kept if somebody of a group counts next, or nobody does.  With
+    more than two groups there is no ``layout``.
     """
 
     spec: Specification
@@ -59,6 +61,13 @@ class Problem:
     costs: Floats
     relevance: Floats
     stay: Floats
+    arrives: NDArray[np.bool_]
+    rests: NDArray[np.bool_]
+
+    @property
+    def trusting(self) -> bool:
+        """Whether fairness need not be kept for what the input model gives probability 0."""
+        return self.spec.trusting
 
     @property
     def horizon(self) -> int:
@@ -248,6 +257,11 @@ def make_problem(spec: Specification) -> Problem:
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
     costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))
+    arrives = np.ones(probs.shape[:2], np.bool_)
+    rests = np.full(len(probs), spec.labelled)
+    if spec.trusting:
+        arrives = np.broadcast_to(spec.support.arrives, arrives.shape)
+        rests = np.broadcast_to(spec.support.rests, rests.shape)
     return Problem(
         spec=spec,
         table=table,
@@ -255,4 +269,6 @@ def make_problem(spec: Specification) -> Problem:
         costs=np.ascontiguousarray(costs),
         relevance=np.broadcast_to(relevant, costs.shape),
         stay=np.maximum(stay, LEAST_WEIGHT) if spec.labelled else np.zeros(len(probs)),
+        arrives=arrives,
+        rests=rests,
     )

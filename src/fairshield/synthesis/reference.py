@@ -6,8 +6,10 @@ r"""The recursion of the paper, written to be read; every kernel is tested again
              + \sum_z P(z \mid x)\, v_{t+1}(s \oplus (x, y, z)) \Bigr],
 
 and :math:`v_t(s) = \infty` if some group and some outcome, probable or not, would leave no decision
-from which fairness can be guaranteed.  With a ceiling C the values at each checkpoint are replaced,
-by 0 where they are at most C and by :math:`\infty` elsewhere: what is left to decide costs afresh.
+from which fairness can be guaranteed.  A specification that trusts the support of its input model
+asks only about requests and outcomes of positive probability.  With a ceiling C the values at each
+checkpoint are replaced, by 0 where they are at most C and by :math:`\infty` elsewhere: what is left
+to decide costs afresh.
 
 Where it is infinite, :func:`least_risk` has the best decisions there are: of the least probability
 of violation, and among these of the least cost.
@@ -91,18 +93,22 @@ def costs(problem: Problem) -> tuple[Callable[[Position], float], Callable[[Posi
             return math.inf
         if s.t == problem.horizon:
             return 0.0
-        rests = v(s.unchanged()) if problem.spec.labelled else 0.0
+        i = s.t if len(problem.weights) > 1 else 0
+        rests = v(s.unchanged()) if problem.rests[i] else 0.0
         if rests == math.inf:
             return math.inf
-        i = s.t if len(problem.weights) > 1 else 0
         total = problem.stay[i] * rests
         for g in range(len(problem.start)):
+            if not problem.arrives[i, g]:
+                continue
             then = v(s.after(g, False)), v(s.after(g, True))
             if min(then) == math.inf:
                 return math.inf
             for r, level in product((0, 1), range(problem.n_levels)):
                 weight = problem.weights[i, g, r, level]
-                if weight > LEAST_WEIGHT:
+                # Whoever cannot count, says a trusted model, is not overruled for fairness' sake.
+                idle = problem.trusting and problem.relevance[i, g, r, level] == 0.0
+                if weight > LEAST_WEIGHT and not idle:
                     total += weight * min(then[r], problem.costs[i, g, r, level] + then[1 - r])
         return float(total)
 
@@ -117,8 +123,10 @@ def costs(problem: Problem) -> tuple[Callable[[Position], float], Callable[[Posi
 def cost_to_go_of_traces(problem: Problem) -> float:
     """:func:`cost_to_go` over whole traces instead of counters, in exponential time.
 
-    It uses the input model and the property themselves, not the arrays of :class:`Problem`.
+    It uses the input model and the property themselves, not the arrays of :class:`Problem`.  Where
+    the support is trusted, traces are those of the paper: of positive probability.
     """
+    trusts = problem.spec.trust_support
     table, relevant = problem.table, problem.spec.prop.relevant_outcome
     outcomes = (False, True) if relevant is not None else (None,)
 
@@ -138,11 +146,15 @@ def cost_to_go_of_traces(problem: Problem) -> float:
         total = 0.0
         groups = range(len(problem.start))
         for g, r, level in product(groups, (False, True), range(len(table.levels))):
+            if trusts and table.probs[i, g, int(r), level] == 0.0:
+                continue
             best = math.inf
             for y in (False, True):
                 now = table.levels[level] * (y != r)
                 later = 0.0
                 for z in outcomes:
+                    if trusts and _chance(problem, i, g, r, level, z) == 0.0:
+                        continue
                     future = v((*trace, (g, y, z)))
                     if future == math.inf:
                         later = math.inf
@@ -230,7 +242,8 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
     that leads to a state with p = 0 is preferred to one that does not, except where fairness cannot
     be guaranteed now and the person cannot count.  Where it can be guaranteed now, it is kept also
     for people who cannot count according to the model, at any cost: the guarantee does not rest on
-    the model.
+    the model.  Where the support is trusted, p is 0 exactly where no request or outcome of positive
+    probability can bring about a violation, and people who cannot count are not overruled.
     """
 
     @cache
@@ -240,9 +253,11 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
         if s.t == problem.horizon:
             return Prospect(0.0, 0.0)
         i = s.t if len(problem.weights) > 1 else 0
-        rests = v(s.unchanged()) if problem.spec.labelled else Prospect(0.0, 0.0)
+        rests = v(s.unchanged()) if problem.rests[i] else Prospect(0.0, 0.0)
         after = [(v(s.after(g, False)), v(s.after(g, True))) for g in (0, 1)]
-        certain = rests.risk == 0.0 and all(min(then).risk == 0.0 for then in after)
+        certain = rests.risk == 0.0 and all(
+            min(then).risk == 0.0 or not problem.arrives[i, g] for g, then in enumerate(after)
+        )
         risk, cost = problem.stay[i] * rests.risk, problem.stay[i] * rests.cost
         for g, then in enumerate(after):
             code = effort_code(problem, v, s, g, certain=certain)
@@ -280,7 +295,9 @@ def effort_code(
     i = s.t if len(problem.costs) > 1 else 0
     chances = problem.sorted_relevance[i, group, int(sign > 0)]
     weight = 1.0 if only_one_is_certain else gap
-    at_risk = certain | (chances * weight > SAME_RISK)
+    at_risk = chances * weight > SAME_RISK
+    if certain:
+        at_risk = chances > 0.0 if problem.trusting else np.ones_like(at_risk)
     if at_risk[-1]:
         return sign * (problem.n_levels + 1)
     by_risk = int(np.flatnonzero([True, *at_risk])[-1])
@@ -288,13 +305,20 @@ def effort_code(
 
 
 def solve_best_effort(problem: Problem) -> BestEffort:
-    """Risk and cost at the start, and decisions where fairness cannot be guaranteed."""
+    """Risk and cost at the start, and decisions where fairness cannot be guaranteed.
+
+    Where the support is trusted, decisions are those of all states.
+    """
     v = least_risk(problem)
 
     def code(s: Position, g: int) -> int:
-        return effort_code(problem, v, s, g) if is_fair(problem, s) else 0
+        certain = v(s).risk == 0.0
+        return effort_code(problem, v, s, g, certain=certain) if is_fair(problem, s) else 0
 
-    rows = _row_table(problem, problem.horizon, lambda s: v(s).risk > 0.0, code)
+    def is_covered(s: Position) -> bool:
+        return problem.trusting or v(s).risk > 0.0
+
+    rows = _row_table(problem, problem.horizon, is_covered, code)
     return BestEffort(v(start_of(problem)), rows)
 
 

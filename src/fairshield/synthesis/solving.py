@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fairshield.base.errors import InvalidValueError, MemoryLimitError
 from fairshield.base.types import Progress
 from fairshield.policy import Specification
@@ -21,6 +23,9 @@ def solve(problem: Problem, options: Options, *, record: int | None = None) -> S
         return Solution(many.solve(problem, options, record=False).value, None)
     if options.backend == "reference":
         return reference.solve(problem, record)
+    if problem.trusting and record is None:
+        start = solve_best_effort(problem, options.backend, options.progress).start
+        return Solution(math.inf if start.risk else start.cost, None)
     progress = options.progress
     if chosen_backend(options.backend, problem.spec, record=record) == "cuda":
         from fairshield.synthesis.cuda import solver as cuda

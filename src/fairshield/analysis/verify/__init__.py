@@ -64,9 +64,15 @@ def _verify_table(
     from fairshield.analysis.verify.reach import ReachedStates
 
     reach = ReachedStates(policy)
+    if claim.in_support:
+        binds = False
     for t in range(policy.horizon):
         reach.advance()
-        violation = reach.violation(claim.required_of(policy, t + 1))
+        required = claim.required_of(policy, t + 1)
+        # What binds only where impossible requests come binds nobody of whom something is shown.
+        if claim.in_support and required and not binds:
+            binds = reach.binds(claim.judged)
+        violation = reach.violation(required)
         if violation is not None:
             example = find_counterexample(reach, *violation)
             looked = reach.states, reach.transitions

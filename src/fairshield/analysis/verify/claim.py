@@ -45,6 +45,9 @@ class Claim:
         About how many of the first periods the caller asked; ``None``: about all there are.
     risk
         The probability of a violation that a best effort admits; it is not verified.
+    in_support
+        Whether nothing is claimed but of sequences to which the input model gives a positive
+        probability; only these are looked at.
     """
 
     prop: Property
@@ -57,6 +60,7 @@ class Claim:
     periods: int | None = None
     risk: float = 0.0
     asked_periods: int | None = None
+    in_support: bool = False
 
     @property
     def judged(self) -> Property:
@@ -87,6 +91,7 @@ class Claim:
             "periodic": self.kind,
             "periods": self.periods,
             "asked_periods": self.asked_periods,
+            "in_support": self.in_support,
         }
 
     def __str__(self) -> str:
@@ -96,7 +101,9 @@ class Claim:
         parts = [f"{said} {self._when()}", self._groups(), f"from {self._start()}"]
         if self.terminal is not None:
             parts.insert(1, f"at the end {self.terminal}")
-        if self.risk:
+        if self.in_support:
+            parts.append("only on sequences to which the input model gives a positive probability")
+        elif self.risk:
             parts.append(f"best effort (said to be violated with probability {self.risk:.3g})")
         return ", ".join(parts)
 
@@ -125,7 +132,7 @@ def claim_of(policy: Policy, asked: Property | None) -> Claim:
     _, *more = policy.required(policy.horizon)
     return Claim(
         policy.prop, policy.due, policy.start, more[0] if more else None, policy.further, asked,
-        risk=policy.risk,
+        risk=0.0 if policy.fair_in_support else policy.risk, in_support=policy.fair_in_support,
     )  # fmt: skip
 
 

@@ -114,10 +114,13 @@ def _ways_to(reach: ReachedStates, t: int, at: At) -> Iterator[tuple[At, LoggedD
     """Reachable states after ``t`` decisions that lead to ``at``, with the request that does."""
     policy = reach.policy
     relevant = policy.prop.relevant_outcome
+    counted, uncounted = reach.possible(t)
     for group, accepted in product(range(len(policy.groups)), (False, True)):
         before = _before(at, group, accepted)
         if reach.reached(t, before):
             for proposed, level in product((accepted, not accepted), reach.costs):
+                if not counted[group, int(proposed), level]:
+                    continue
                 if reach.accepts(t, before, group, proposed, level) == accepted:
                     cost = reach.costs[level]
                     yield (
@@ -125,10 +128,13 @@ def _ways_to(reach: ReachedStates, t: int, at: At) -> Iterator[tuple[At, LoggedD
                         LoggedDecision(policy.groups[group], proposed, cost, relevant, accepted),
                     )
     if relevant is not None and reach.reached(t, at):
-        # The outcome shows that the person does not count: any request leads here.
-        level, cost = next(iter(reach.costs.items()))
-        accepted = reach.accepts(t, at, 0, False, level)
-        yield at, LoggedDecision(policy.groups[0], False, cost, not relevant, accepted)
+        # The outcome shows that the person does not count: any possible request leads here.
+        everybody = product(range(len(policy.groups)), (False, True), reach.costs)
+        for group, proposed, level in everybody:
+            if uncounted[group, int(proposed), level]:
+                accepted, cost = reach.accepts(t, at, group, proposed, level), reach.costs[level]
+                name = policy.groups[group]
+                yield at, LoggedDecision(name, proposed, cost, not relevant, accepted)
 
 
 def _before(at: At, group: int, accepted: bool) -> At:

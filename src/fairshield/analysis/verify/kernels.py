@@ -18,21 +18,25 @@ from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, 
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
 _jit = jit(**NO_ALLOCATION)
 
 REJECT, ACCEPT = 1, 2
 
 
 @_jit
-def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
+def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints, possible: Flags) -> int:
     """Decisions that some proposal and cost level lead to, as bits: ``REJECT | ACCEPT``.
 
-    Stops once both were found.  The highest cost comes first: at a cost that is never worth paying
+    ``possible`` says which proposals and levels may come, by group, proposal and level.  Stops once
+    both decisions were found.  The highest cost comes first: at a cost that is never worth paying
     both proposals are followed, unless one of them is infeasible.
     """
     found = 0
     for i in range(len(levels) - 1, -1, -1):
         for proposed in (False, True):
+            if not possible[group, np.int64(proposed), levels[i]]:
+                continue
             accepted = accepts(ranks, code, t, group, proposed, levels[i])
             found |= ACCEPT if accepted else REJECT
         if found == REJECT | ACCEPT:
@@ -41,8 +45,14 @@ def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints) -> int:
 
 
 @_jit
-def expand(tables: Any, t: int, levels: Ints, here: Bytes, after: Bytes, walk: Walk) -> int:
-    """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions."""
+def expand(
+    tables: Any, t: int, levels: Ints, possible: Flags, rests: bool, here: Bytes, after: Bytes,
+    walk: Walk,
+) -> int:  # fmt: skip
+    """Mark in ``after`` where the states marked in ``here`` lead; returns the transitions.
+
+    ``possible`` says who may come and count, ``rests`` whether somebody may come who does not.
+    """
     transitions, at, state, end = 0, walk.at, 0, begin(walk, t)
     while state < end:
         length, first = walk.sums[1] + 1, 0
@@ -56,12 +66,12 @@ def expand(tables: Any, t: int, levels: Ints, here: Bytes, after: Bytes, walk: W
             at[1] = k
             for group in range(len(at) // 2):
                 code = answer(tables, t, at, group)[2]
-                found = answers(tables.ranks, code, t, group, levels)
+                found = answers(tables.ranks, code, t, group, levels, possible)
                 for accepted in range(2):
                     if found & (ACCEPT if accepted else REJECT):
                         after[walk.after[2 * group + accepted] + k] = 1
                         transitions += 1
-            if tables.labelled:
+            if rests:
                 # A person who does not count leaves the counters, and so the place, as they are.
                 after[state + k] = 1
         state += length

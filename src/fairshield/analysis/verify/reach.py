@@ -18,6 +18,7 @@ from fairshield.spec import Property
 
 _STATES_AT_ONCE = 1 << 20
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class ReachedStates:
@@ -32,6 +33,7 @@ class ReachedStates:
         self.layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)
         self.t = 0
         self.states, self.transitions = 1, 0
+        self._support = policy.spec.support if policy.fair_in_support else None
         self.costs = dict(usable_costs(policy.edges.tolist()))
         self._levels = np.array(list(self.costs), np.int64)
         self._here = np.ones(1, np.uint8)
@@ -41,15 +43,28 @@ class ReachedStates:
         """Add the layer of states after one more decision, whatever its request and outcome."""
         layout = self.layout
         after = np.zeros(layout.states_of(self.t + 1), np.uint8)
+        counted, uncounted = self.possible(self.t)
         transitions = expand(
-            self.policy.decisions.tables, self.t, self._levels, self._here, after,
-            Walk.over(layout),
+            self.policy.decisions.tables, self.t, self._levels, counted, bool(uncounted.any()),
+            self._here, after, Walk.over(layout),
         )  # fmt: skip
         self._past.append(np.packbits(self._here))
         self._here = after
         self.t += 1
         self.transitions += int(transitions)
         self.states += int(np.count_nonzero(after))
+
+    def possible(self, t: int) -> tuple[Flags, Flags]:
+        """Who may come after ``t`` decisions and count, and who may come and not count.
+
+        ``(groups, proposals, levels)``, the level above all others included: everybody, unless
+        the policy promises something only of the support of its input model.
+        """
+        if self._support is None:
+            everybody = np.ones((self.layout.n_groups, 2, len(self.policy.edges) + 1), np.bool_)
+            return everybody, everybody & self.layout.labelled
+        i = t if len(self._support.counted) > 1 else 0
+        return self._support.counted[i].copy(), self._support.uncounted[i].copy()
 
     def accepts(self, t: int, at: At, group: int, proposed: bool, level: int) -> bool:
         """Whether the policy accepts this request in state ``at`` after ``t`` decisions."""
@@ -77,6 +92,15 @@ class ReachedStates:
                 if len(bad):
                     return tuple(at[bad[0]].tolist()), prop
         return None
+
+    def binds(self, prop: Property) -> bool:
+        """Whether the property bounds something in some state of this layer."""
+        at = self.positions()
+        counts = [
+            GroupCount(at[:, 2 * g] + of.seen, at[:, 2 * g + 1] + of.accepted)
+            for g, of in enumerate(self.policy.start.values())
+        ]
+        return bool(np.any(prop.binds_array(*counts)))
 
     def positions(self) -> Ints:
         """Counters since the start of all states reached, one row ``n_a, k_a, …`` each."""

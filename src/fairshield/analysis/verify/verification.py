@@ -106,7 +106,9 @@ class Verification:
             never = "never" if self.periods is None else "not in these periods"
             return f"vacuous: it can {never} bind, so nothing is shown ({self._explored})"
         if self.exhaustive:
-            return f"guarantee holds: {self._looked}, all that can be reached"
+            found = f"guarantee holds: {self._looked}, all that can be reached"
+            beyond = " in the support; nothing is shown of other sequences"
+            return f"{found}{beyond if self.claim.in_support else ''}"
         periods = self.claim.kind is not None and self.windows is None
         rest = "later periods" if periods else "all other windows"
         theorem = f"{rest} rest on a theorem ({self.rests_on})"

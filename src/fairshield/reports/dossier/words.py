@@ -83,7 +83,10 @@ def promise(dossier: Dossier) -> Promise:
     if window is None:
         found = _periodic(dossier, policy)
     else:
-        found = _best_effort(window) if window.risk else _window(window)
+        if window.fair_in_support:
+            found = _in_support(dossier, window)
+        else:
+            found = _best_effort(window) if window.risk else _window(window)
     if not policy.can_bind:
         found = _vacuous(policy)
     if policy.prop != dossier.prop:
@@ -174,6 +177,42 @@ def _best_effort(policy: Policy) -> Promise:
         ),
         _conditions("window", policy.labelled),
         ("That any window ends fair.", *_limits(goes_on=False)),
+    )
+
+
+def _in_support(dossier: Dossier, policy: Policy) -> Promise:
+    standing = dossier.standing
+    level: Level = "care"
+    title = "Guaranteed only on sequences that the input model holds possible"
+    told: tuple[str, ...] = ()
+    if standing is None:
+        told = ("Whether others came in this log was not looked at.",)
+    elif standing.broken_at is not None:
+        level, title = "bad", "NOT guaranteed: something came that the input model holds impossible"
+        if standing.broken_by == "person":
+            title = "NOT guaranteed: a person decided against the shield"
+        told = (f"In this log {_standing(standing)}.",)
+    else:
+        told = ("In this log none other came.",)
+    return Promise(
+        level,
+        title,
+        (
+            f"{policy.prop} holds after all {policy.horizon:,} decisions of a window if every "
+            "request and outcome of it is one to which the input model gives a positive "
+            "probability. The policy was made to trust that no other ever comes. If one does, the "
+            "window may end unfair.",
+            *told,
+        ),
+        (
+            "Every request and outcome is one to which the input model gives a positive "
+            "probability: group, proposal and cost level, and whether the person counts.",
+            *_conditions("window", policy.labelled),
+        ),
+        (
+            "That any window ends fair in which another request or outcome came.",
+            *_limits(goes_on=False),
+        ),
     )
 
 

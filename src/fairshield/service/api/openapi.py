@@ -131,6 +131,7 @@ def _specification() -> dict[str, Any]:
         "horizon": whole,
         "checkpoints": {"type": "array", "items": whole},
         "spread": {"type": "number"},
+        "trust_support": {"type": "boolean"},
         "start": {"type": "object", "additionalProperties": {**counts, "minItems": 2}},
         "periodic": {"enum": list(PeriodicPolicy.kinds())},
         "period": whole, "periods": whole, "lookahead": whole,

@@ -48,7 +48,7 @@ class Running:
         self._made: dict[int, Decided] = {}
         self._window = -1
         self._begin()
-        if snapshot.tally is not None and snapshot.shield is not None:
+        if policy.goes_on and snapshot.tally is not None and snapshot.shield is not None:
             counts = Counts({group: (n, k) for group, n, k in snapshot.shield["counts"]})
             snapshot.tally.resume(self.ledger, snapshot.n, counts)
 

@@ -293,7 +293,7 @@ class LiveStream(Standing):
     def snapshot(self) -> Snapshot:
         """The stream as it is; only between windows."""
         goes_on, tally = self.policy.goes_on, StreamTally.of(self.ledger)
-        state = self.run.state.to_dict() if goes_on else None
+        state = self.run.state.to_dict() if self.policy.stands else None
         window = 0 if goes_on else self.run.completed
         return Snapshot(self.seq, self.hash.hex(), self.n, window, tally, state)
 

@@ -171,11 +171,15 @@ def _window_words(live: LiveStream) -> str:
     if live.shows_end:
         held = AT_LAST[prop.verdict(live.counts)]
         promise = f"{prop} {held} at the end of window {live.window + 1}."
+        if live.policy.support is not None:
+            promise += f" {live.run.guarantee.now()}"
     elif live.guaranteed:
         promise = (
             f"{prop} is certain to hold at the end of this window of {live.length} decisions, "
             f"whoever the {left} still to come are."
         )
+    elif live.policy.support is not None:
+        promise = live.run.guarantee.now()
     else:
         promise = (
             f"{prop} can no longer be guaranteed for the end of this window, "

@@ -16,8 +16,9 @@ from fairshield.spec import Verdict
 class Snapshot(msgspec.Struct, frozen=True):
     """Snapshot is a stream between two windows, where a replay may begin instead of at entry 0.
 
-    ``shield`` is the state of a run whose counters go on; it is ``None`` where every window begins
-    anew.  Without ``tally`` the stream has no decisions yet.
+    ``shield`` is the state of a run whose counters go on, or whose policy trusts the support of its
+    input model; it is ``None`` where every window begins anew.  Without ``tally`` the stream has no
+    decisions yet.
     """
 
     seq: int

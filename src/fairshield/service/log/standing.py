@@ -45,7 +45,7 @@ class Standing:
         policy = self.policy
         start = Counts({group: policy.start[group] for group in policy.groups})
         self.ledger = Ledger(policy.prop, start, due=policy.due, goes_on=policy.goes_on)
-        state = snapshot.shield if policy.goes_on else self._begun(snapshot)
+        state = snapshot.shield if policy.stands else self._begun(snapshot)
         self.run = Run(policy, state=state)
         if snapshot.tally is not None:
             snapshot.tally.resume(self.ledger, snapshot.n, self.run.counts)
@@ -164,6 +164,9 @@ class Standing:
             return self.policy.prop.verdict(self.counts) == "fair"
         if self.shows_end:
             kept = self.policy.keeps(self.counts, self.length) and not self.failed
+            if self.policy.support is not None:
+                # That one window ended fair does not make the next one certain.
+                return False
             return kept and (self.ledger.shielded.now == "fair" or self.policy.unconditional)
         return self.run.guaranteed
 

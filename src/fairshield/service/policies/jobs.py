@@ -230,7 +230,7 @@ def _described(spec: Mapping[str, Any]) -> str:
             return str(periodic)
         parsed = parse_spec(spec)
         check_groups(parsed.inputs.groups)
-        plain = parsed.spread == 1.0 and parsed.method != "exact"
+        plain = parsed.spread == 1.0 and parsed.method != "exact" and not parsed.trust_support
         _check_size(parsed.horizon, parsed.prop, plain=plain)
         return f"{parsed.prop} over {parsed.horizon} decisions"
     except FairshieldError:

@@ -85,6 +85,8 @@ def verified(policy: Policy | PeriodicPolicy, progress: Progress | None = None) 
     if not kind.goes_on:
         assert tables is not None
         _check_made_anew(tables)
+        if tables.fair_in_support:
+            return _kept(verify(policy, progress=progress))
         return f"best effort: violated with probability {tables.risk:.3g}, if the input model holds"
     kind.check_stored()
     condition = f"promises fairness under a condition only ({kind.theorem or 'no theorem'})"

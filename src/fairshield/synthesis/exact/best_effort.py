@@ -44,6 +44,9 @@ class RiskStep(NamedTuple):
     weights: Floats
     costs: Floats
     relevance: Floats
+    arrives: NDArray[np.bool_]
+    rests: bool
+    trusting: bool
     stay: float
     tie: float
     labelled: bool
@@ -85,6 +88,9 @@ def _step(problem: Problem, t: int) -> RiskStep:
         problem.sorted_weights[i],
         problem.sorted_costs[i],
         problem.sorted_relevance[i],
+        problem.arrives[i].copy(),
+        bool(problem.rests[i]),
+        problem.trusting,
         float(problem.stay[i]),
         problem.tie,
         problem.layout.labelled,
@@ -165,7 +171,10 @@ def effort_code(
     overruled = max(sign * by_cost, 0)
     for level in range(n_levels):
         chance = step.relevance[group, np.int64(sign > 0), level]
-        if certain or chance * weight > SAME_RISK:
+        at_risk = chance * weight > SAME_RISK
+        if certain:
+            at_risk = chance > 0.0 or not step.trusting
+        if at_risk:
             overruled = max(overruled, level + 1 + np.int64(level + 1 == n_levels))
     return sign * (overruled if overruled else n_levels + 2)
 
@@ -216,13 +225,14 @@ def back_up(here: RiskLayer, after: RiskLayer, step: RiskStep, codes: NDArray[An
             k_a, k_b = (long, short) if turned else (short, long)
             risk = cost = 0.0
             certain = True
-            if step.labelled:
+            if step.rests:
                 rests = find(after, True, n_a, k_a, n_b, k_b)
                 risk, cost = step.stay * after.risk[rests], step.stay * after.cost[rests]
                 certain = after.risk[rests] == 0.0
             for g in range(2):
                 reject, accept = successors(after, step.labelled, n_a, k_a, n_b, k_b, g)
-                certain = certain and min(after.risk[reject], after.risk[accept]) == 0.0
+                fair = min(after.risk[reject], after.risk[accept]) == 0.0
+                certain = certain and (fair or not step.arrives[g])
             for g in range(2):
                 reject, accept = successors(after, step.labelled, n_a, k_a, n_b, k_b, g)
                 code = effort_code(after, reject, accept, step, g, certain)
@@ -232,7 +242,8 @@ def back_up(here: RiskLayer, after: RiskLayer, step: RiskStep, codes: NDArray[An
             here.cost[s] = cost
             if certain:
                 here.risk[s] = 0.0
-                codes[0, s] = codes[1, s] = 0
+                if not step.trusting:
+                    codes[0, s] = codes[1, s] = 0
             else:
                 here.risk[s] = min(max(risk, LEAST_WEIGHT), 1.0)
 

@@ -13,11 +13,13 @@ from fairshield.base.errors import InfeasibleError, InvalidValueError, argument,
 from fairshield.base.types import Progress
 from fairshield.policy import Policy, Specification
 from fairshield.policy.layout import layout_of
+from fairshield.policy.policy import NEVER
 from fairshield.policy.row_decisions import RowDecisions
+from fairshield.policy.rows import BARE_WIDTH, RowTable
 from fairshield.synthesis.cuda.device import check_device_memory
 from fairshield.synthesis.memory import check_memory, check_policy_memory
 from fairshield.synthesis.options import Backend, Options
-from fairshield.synthesis.problem import make_problem
+from fairshield.synthesis.problem import Problem, make_problem
 from fairshield.synthesis.solving import solve, solve_best_effort
 
 
@@ -29,6 +31,8 @@ def make_row_policy(spec: Specification, options: Options, reason: str) -> Polic
             f"{argument('method', 'exact')} makes a table: leave one of them out"
         )
     problem = make_problem(spec)
+    if spec.trusting:
+        return _trusting_policy(problem, options, reason)
     # Only the result of the first half shows whether a best effort is needed.
     first, second = options.progress, None
     if options.best_effort:
@@ -46,6 +50,42 @@ def make_row_policy(spec: Specification, options: Options, reason: str) -> Polic
         edges=np.array(problem.table.edges),
         ranks=problem.ranks,
     )
+    policy = Policy(
+        spec, decisions, value, least_cost=value, risk=risk, reason=reason, version=__version__
+    )
+    return with_least_cost(policy, options)
+
+
+def _trusting_policy(problem: Problem, options: Options, reason: str) -> Policy:
+    """The cheapest policy that is fair on every sequence that the input model holds possible.
+
+    No state of its tables is certain, since nothing is guaranteed of other sequences.
+    """
+    spec = problem.spec
+    effort = solve_best_effort(problem, options.backend, options.progress)
+    salvage, (risk, value) = effort.rows, effort.start
+    if risk and not options.best_effort:
+        raise InfeasibleError(
+            f"{spec.prop} cannot be guaranteed over {spec.plan_length} decisions starting from "
+            f"{so_far(spec.start)}: some order of arrivals that the input model holds possible "
+            "defeats every shield. Loosen the bound, or set "
+            f"{called('min_support')} so that the property binds only once each group has enough "
+            "people"
+        )
+    layout = layout_of(spec.horizon, spec.labelled)
+    nothing = RowTable(
+        np.zeros((layout.n_rows, BARE_WIDTH), salvage.cuts.dtype), np.empty(0, np.int64),
+        np.full(layout.n_rows, -1, np.int64), np.empty(0, salvage.dense_codes.dtype),
+    )  # fmt: skip
+    decisions = RowDecisions(
+        layout=layout,
+        rows=nothing,
+        salvage=salvage,
+        edges=np.array(problem.table.edges),
+        ranks=problem.ranks,
+    )
+    # Only what has probability 0 has so small a risk; products of many others might round to it.
+    risk = max(risk, 2 * NEVER) if risk else NEVER
     policy = Policy(
         spec, decisions, value, least_cost=value, risk=risk, reason=reason, version=__version__
     )
