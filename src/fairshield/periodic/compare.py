@@ -15,7 +15,7 @@ from fairshield.base.errors import InfeasibleError, InvalidValueError, MemoryLim
 from fairshield.base.plain import plain_number, with_keys
 from fairshield.base.renamed import Renamed
 from fairshield.inputs import Inputs
-from fairshield.periodic.cumulative import NOBODY, Compared, compared_kinds
+from fairshield.periodic.cumulative import MOST_TOLD, NOBODY, Compared, compared_kinds
 from fairshield.periodic.policy import PeriodicPolicy
 from fairshield.periodic.runs import Outcome, Streams, decide_runs, unshielded
 from fairshield.spec import Property
@@ -74,7 +74,8 @@ class Row:
         promise says why: ``"none needed"``, ``"no theorem"``, ``"no shield"``.
     condition_expected
         Probability that a run is one of these, if people come as the input model says; ``None``
-        without a condition, or if what is decided matters to it.
+        without a condition, if what is decided matters to it, or where a period is so long that it
+        takes more than a moment.
     overruled
         People overruled in a run.
     paid, paid_by_period
@@ -251,7 +252,7 @@ def _promise(policy: PeriodicPolicy) -> str:
 
 
 def _expected(policy: PeriodicPolicy, periods: int) -> float | None:
-    if policy.condition is None:
+    if policy.condition is None or policy.length > MOST_TOLD:
         return None
     return policy.condition.probability(policy.inputs, policy.length, periods)
 

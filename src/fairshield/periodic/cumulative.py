@@ -30,7 +30,7 @@ NOBODY = Counts({})
 NOTHING = Counters(0, 0, 0, 0)
 TOO_SHORT = "its periods are too short to bind what it enforces"
 """Why a policy enforces nothing."""
-_MOST_TOLD = 5_000
+MOST_TOLD = 5_000
 """Decisions of a period up to which the probability of a condition is a matter of a second."""
 
 
@@ -125,7 +125,7 @@ class CumulativePolicy(PeriodicPolicy):
 
     def _told_probability(self) -> float | None:
         """:meth:`condition_probability` of one period, unless that takes more than a moment."""
-        return self.condition_probability() if self.period <= _MOST_TOLD else None
+        return self.condition_probability() if self.period <= MOST_TOLD else None
 
     @property
     def tables(self) -> Policy | None:
