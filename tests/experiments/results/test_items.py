@@ -195,6 +195,21 @@ def test_learners_of_ones_own_are_shown_and_not_pooled(small: Results) -> None:
     assert any(row[1] == "Mine" for row in models.performance(more_runs).tables[0].rows)
 
 
+def test_every_utility_table_has_all_bounds_and_says_whose_numbers_it_has(
+    products: dict[str, Product],
+) -> None:
+    tables = {table.name: table for product in products.values() for table in product.tables}
+    for bound in ("0.1", "0.15", "0.2"):
+        alone = "Published numbers exist for κ = 0.1 alone; these are ours."
+        note = tables[f"table-utility-{round(100 * float(bound)):03d}"].note
+        assert (alone in note) == (bound != "0.1")
+        for name in ("table-inputs-finite-horizon", "table-support"):
+            assert any(row[2] == f"all, κ = {bound}" for row in tables[name].rows), name
+        assert f"κ = {bound}" in tables["table-guaranteed-utility"].columns
+    figures = {figure.name for product in products.values() for figure in product.figures}
+    assert {f"figure-inputs-{bound}" for bound in ("0.1", "0.15", "0.2")} <= figures
+
+
 def test_several_processes_make_what_one_makes() -> None:
     items, results = ITEMS[:3], frames.results()
     one, two = (make_all(items, results, processes) for processes in (1, 2))

@@ -20,10 +20,10 @@ from fairshield_experiments.results.figures.rows import (
     text_convention,
 )
 from fairshield_experiments.results.names import ENVIRONMENTS, PROPERTIES
-from fairshield_experiments.results.parts import Item, Product, Results
+from fairshield_experiments.results.parts import Figure, Item, Product, Results
 from fairshield_experiments.results.rows import select, totals
 
-_BOUND = 0.1
+_BOUNDS = (0.1, 0.15, 0.2)
 _INPUT_SHIELDS = ("finite-horizon", "static-fair", "static-bounded", "dynamic")
 _GUARANTEED = ("static-fair", "static-bounded", "inactive", "dynamic", "exact", "perpetual")
 _UNKNOWN = (np.nan, np.nan, np.nan)
@@ -34,9 +34,14 @@ _ERROR: dict[str, Any] = {"ecolor": look.INK, "capsize": 2.5, "elinewidth": 0.9}
 def inputs(results: Results) -> Product:
     """Utility loss by input model and environment."""
     rows = select(run_rows(results), shield=_INPUT_SHIELDS, min_support=0, learner="ERM")
-    compared = select(rows, inputs=("learned", "confidence"))
-    undefined = text_convention(compared)
-    runs = select(totals(rows), bound=_BOUND, undefined=undefined)
+    rows = select(rows, inputs=tuple(look.INPUTS))
+    undefined = text_convention(select(rows, inputs=("learned", "confidence")))
+    runs = select(totals(rows), undefined=undefined)
+    return Product(figures=tuple(_inputs(runs, undefined, bound) for bound in _BOUNDS))
+
+
+def _inputs(runs: pd.DataFrame, undefined: str, bound: float) -> Figure:
+    runs = select(runs, bound=bound)
     names = in_order(runs["environment"].unique(), ENVIRONMENTS)
     drawing, panels = look.grid(len(_INPUT_SHIELDS), 2, 0.7 + 1.75 * len(_INPUT_SHIELDS))
     for line, shield in zip(panels, _INPUT_SHIELDS, strict=True):
@@ -53,13 +58,13 @@ def inputs(results: Results) -> Product:
         for kind in look.INPUTS.values()
     ], 3)  # fmt: skip
     caption = (
-        f"Mean over runs ± standard error, ERM, κ = {_BOUND:g}. Agnostic: every proposal is as "
+        f"Mean over runs ± standard error, ERM, κ = {bound:g}. Agnostic: every proposal is as "
         "likely as the other and overruling costs 1, as in the paper. Learned: shares of the "
         "training part, cost 1. Confidence: the same, and overruling costs the classifier's margin "
         f"|score \N{MINUS SIGN} ½|. {look.convention_text(undefined)}"
     )
-    title = "Utility loss by input model"
-    return Product(figures=(look.finish("figure-inputs", title, caption, drawing),))
+    title = f"Utility loss by input model, κ = {bound:g}"
+    return look.finish(f"figure-inputs-{bound:g}", title, caption, drawing)
 
 
 def _draw_inputs(axes: Axes, runs: pd.DataFrame, names: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from fairshield_experiments.results.names import (
     ENVIRONMENTS,
     INPUTS,
     PERIODIC,
+    PERIODIC_BOUNDS,
     PROPERTIES,
     SHIELDS,
     UNDEFINED,
@@ -39,6 +40,10 @@ def _conventions(frame: pd.DataFrame) -> list[str]:
     return [name for name in UNDEFINED if name in run] or list(UNDEFINED)
 
 
+def _bounds(frame: pd.DataFrame) -> tuple[float, ...]:
+    return tuple(sorted({round(float(bound), 6) for bound in frame["bound"]}))
+
+
 def _difference(left: pd.DataFrame, right: pd.DataFrame, column: str = "loss") -> Estimate | None:
     """Mean of ``left - right`` over the runs of both, paired by their people."""
     return statistics.mean(paired(left, right, SAME_PEOPLE, column), "difference")
@@ -51,7 +56,8 @@ def guaranteed(results: Results) -> Product:
     """Periodic shields with a guarantee for every stream beside the paper's three."""
     promised = ("exact", "perpetual")
     frame = periods(results, shield=(*PERIODIC, *promised), inputs=tuple(INPUTS))
-    rows = []
+    bounds = _bounds(frame) or PERIODIC_BOUNDS
+    rows, by_bound = [], []
     for prop in PROPERTIES:
         for undefined in _conventions(select(frame, shield=promised)):
             part = select(frame, property=prop, undefined=undefined)
@@ -62,6 +68,9 @@ def guaranteed(results: Results) -> Product:
                     if len(own) or inputs == "agnostic":
                         key = (PROPERTIES[prop], convention(undefined), SHIELDS[shield], inputs)
                         rows.append((*key, *_guaranteed_cells(own, base)))
+                        parts = (select(own, bound=bound) for bound in bounds)
+                        losses = (statistics.mean(part, "loss") for part in parts)
+                        by_bound.append((*key, *map(cells.estimate, losses)))
     table = ReportTable(
         name="table-guaranteed",
         title="Periodic shields with ERM: fairness and its price",
@@ -80,7 +89,21 @@ def guaranteed(results: Results) -> Product:
             left_out(frame),
         ),
     )
-    return Product(tables=(table,))
+    utility = ReportTable(
+        name="table-guaranteed-utility",
+        title="Periodic shields with ERM: relative utility loss (%) by bound",
+        columns=(
+            *("property", "no relevant people", "shield", "input model"),
+            *(f"κ = {bound:g}" for bound in bounds),
+        ),
+        rows=tuple(by_bound),
+        n_keys=4,
+        note=sentences(_OURS, left_out(frame)),
+    )
+    return Product(tables=(table, utility))
+
+
+_OURS = "There are no published numbers of these shields with a guarantee, or of these inputs."
 
 
 def _guaranteed_cells(own: pd.DataFrame, base: pd.DataFrame) -> tuple[str, ...]:
@@ -119,6 +142,10 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> ReportTable:
                 apart = {n: select(f, environment=environment) for n, f in gaps.items()}
                 rows.append((*key, title, *_inputs_cells(own, apart)))
             rows.append((*key, "all", *_inputs_cells(compared, gaps)))
+            for bound in _bounds(part):
+                own = {n: select(f, bound=bound) for n, f in compared.items()}
+                apart = {n: select(f, bound=bound) for n, f in gaps.items()}
+                rows.append((*key, f"all, κ = {bound:g}", *_inputs_cells(own, apart)))
             answers.append(_least_loss(f"{key[0]} with {key[1]}", compared))
     return ReportTable(
         name=f"table-inputs-{shield}",
@@ -131,6 +158,7 @@ def _inputs_table(frame: pd.DataFrame, shield: str) -> ReportTable:
         n_keys=3,
         note=sentences(
             "Runs that all models have; differences are paired by people.",
+            "The paper has the agnostic model alone.",
             "Which input model loses least utility?",
             *answers,
             left_out(frame),
@@ -195,8 +223,13 @@ def support(results: Results) -> Product:
     rows = []
     for prop in PROPERTIES:
         for undefined in _conventions(asked):
-            for environment, title in [*ENVIRONMENTS.items(), (tuple(ENVIRONMENTS), "all")]:
-                wanted = {"property": prop, "undefined": undefined, "environment": environment}
+            parts: dict[str, dict[str, object]] = {
+                title: {"environment": name} for name, title in ENVIRONMENTS.items()
+            }
+            parts["all"] = {}
+            parts |= {f"all, κ = {bound:g}": {"bound": bound} for bound in _bounds(asked)}
+            for title, part in parts.items():
+                wanted = {"property": prop, "undefined": undefined, **part}
                 key = (PROPERTIES[prop], convention(undefined), title)
                 rows.append(
                     (*key, *_support_cells(select(plain, **wanted), select(asked, **wanted)))
@@ -261,8 +294,7 @@ def baselines(results: Results) -> Product:
     frames["none"] = plain.assign(
         unfair=plain["unfair_unshielded"], accuracy=plain["accuracy_unshielded"], loss=0.0
     )
-    bounds = tuple(sorted({round(float(b), 6) for b in plain["bound"]}))
-    by_bound = [({"bound": bound}, f"κ = {bound:g}") for bound in bounds]
+    by_bound = [({"bound": bound}, f"κ = {bound:g}") for bound in _bounds(plain)]
     by_environment = [({"environment": name}, title) for name, title in ENVIRONMENTS.items()]
     return Product(
         tables=(

@@ -243,9 +243,19 @@ def _utility_table(losses: _Losses, bound: float) -> ReportTable:
         note=sentences(
             "100 (accuracy without shield - accuracy with) / accuracy without, on the same people; "
             "periodic shields with ERM.",
+            _whose(bound),
             left_out(frame),
         ),
     )
+
+
+def _whose(bound: float) -> str:
+    """A sentence on the published numbers of this bound."""
+    printed = sorted({number.bound for number in published("table-utility") if number.bound})
+    if bound in printed:
+        return "The report has the published numbers beside these."
+    bounds = " and ".join(f"{other:g}" for other in printed)
+    return f"Published numbers exist for κ = {bounds} alone; these are ours."
 
 
 # ----------------------------------------------------------------------------------- periodic
