@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -13,14 +15,14 @@ import pandas as pd
 import fairshield as fs
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
-from fairshield_experiments.data import ENVIRONMENTS, load
-from fairshield_experiments.inputs import INPUTS, InputKind
+from fairshield_experiments.data import ENVIRONMENTS, Dataset, load
+from fairshield_experiments.inputs import CROSS_FITTED, IN_SAMPLE, InputKind, priced
 from fairshield_experiments.keys import identity, key_of, people_digest, versions
 from fairshield_experiments.people import Scored
 from fairshield_experiments.resources import measure
 from fairshield_experiments.simulate import PROPERTIES, Setting, paths, simulate
 from fairshield_experiments.sweep.task import Frames, Task
-from fairshield_experiments.training import train
+from fairshield_experiments.training import cross_fit, train
 
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
 """The paper's periodic shields; Dynamic is interpreted in two ways."""
@@ -36,6 +38,7 @@ _QUICK: dict[str, Any] = {
     "runs": 10,
     "period_runs": 5,
     "guaranteed_inputs": ("agnostic",),
+    "folds": 2,
     "horizons": {"demographic-parity": (25, 50, 100, 150), "equal-opportunity": (25, 50, 75)},
 }
 
@@ -54,6 +57,8 @@ class Extent:
         Runs with finite horizons, and with periodic shields.
     guaranteed_inputs
         Input models of the shields that need no condition.
+    folds
+        Parts that the training part is divided into for out-of-fold scores.
     horizons
         Horizons at which synthesis is measured, by property.
     """
@@ -70,7 +75,8 @@ class Extent:
     period_length: int = 50
     periods: int = 10
     period_runs: int = 20
-    guaranteed_inputs: Sequence[InputKind] = INPUTS
+    guaranteed_inputs: Sequence[InputKind] = IN_SAMPLE
+    folds: int = 5
     horizons: Mapping[str, Sequence[int]] = field(
         default_factory=lambda: {
             "demographic-parity": (10, 25, 50, 75, 100, 150, 200, 300),
@@ -135,8 +141,12 @@ def perform(job: str, **arguments: Any) -> Frames:
     return frames
 
 
+_loaded: Callable[[str], Dataset] = cache(load)
+"""Environments by name; a process reads each of them once for all its tasks."""
+
+
 def _train(environment: str, name: str, learner: Any, seed: int) -> Frames:
-    trained = train(load(environment), name, learner, seed=seed)
+    trained = train(_loaded(environment), name, learner, seed=seed)
     metrics = pd.DataFrame(trained.rows())
     return {
         "metrics": metrics.assign(seed=seed),
@@ -144,8 +154,14 @@ def _train(environment: str, name: str, learner: Any, seed: int) -> Frames:
     }
 
 
+def _cross_fit(environment: str, name: str, learner: Any, seed: int, folds: int) -> Frames:
+    scores = cross_fit(_loaded(environment), name, learner, folds=folds, seed=seed)
+    return {"scores": pd.DataFrame({"score": scores})}
+
+
 _JOBS: dict[str, Callable[..., Frames]] = {
     "train": _train,
+    "cross-fit": _cross_fit,
     "simulate": lambda settings, scored: {"runs": simulate(settings[0], scored)},
     "baseline": lambda settings, scored: {"runs": simulate_baseline(settings, scored)},
     "paths": lambda settings, scored: {"paths": paths(settings, scored)},
@@ -153,37 +169,74 @@ _JOBS: dict[str, Callable[..., Frames]] = {
 }
 
 
-def model_tasks(extent: Extent) -> dict[tuple[str, str], Task]:
-    """Models to train, by environment and learner."""
+Model = tuple[str, str]
+"""The environment and the learner of a classifier."""
+NO_MODELS: Mapping[Model, Scored] = MappingProxyType({})
+
+
+def model_tasks(extent: Extent) -> dict[Model, Task]:
+    """Models to train."""
     return {
         (environment, name): Task(
             key=key_of("train", environment, name, identity(learner), extent.seed),
             title=f"train {name} on {environment}",
-            arguments={
-                "job": "train",
-                "environment": environment,
-                "name": name,
-                "learner": learner,
-                "seed": extent.seed,
-            },
-            weight=_TRAINING.get(environment.split("-")[0], 1.0),
+            arguments=_training_arguments(environment, name, extent) | {"job": "train"},
+            weight=_training_weight(environment),
         )
         for environment, (name, learner) in product(extent.environments, extent.learners.items())
     }
 
 
+def cross_fit_tasks(experiments: Sequence[str], extent: Extent) -> dict[Model, Task]:
+    """Models whose training part gets out-of-fold scores: those of :data:`MAIN`."""
+    if "inputs" not in experiments or MAIN not in extent.learners:
+        return {}
+    who = identity(extent.learners[MAIN])
+    return {
+        (environment, MAIN): Task(
+            key=key_of("cross-fit", environment, MAIN, who, extent.seed, extent.folds),
+            title=f"cross-fit {MAIN} on {environment}",
+            arguments=_training_arguments(environment, MAIN, extent)
+            | {"job": "cross-fit", "folds": extent.folds},
+            weight=extent.folds * _training_weight(environment),
+        )
+        for environment in extent.environments
+    }
+
+
+def _training_arguments(environment: str, name: str, extent: Extent) -> dict[str, Any]:
+    """Arguments of each job that trains."""
+    return {
+        "environment": environment,
+        "name": name,
+        "learner": extent.learners[name],
+        "seed": extent.seed,
+    }
+
+
 def run_tasks(
-    experiments: Sequence[str], extent: Extent, scored: Mapping[tuple[str, str], Scored]
+    experiments: Sequence[str],
+    extent: Extent,
+    scored: Mapping[Model, Scored],
+    cross_fitted: Mapping[Model, Scored] = NO_MODELS,
 ) -> list[Task]:
-    """All simulations and measurements; settings whose model is missing are left out."""
+    """All simulations and measurements; settings whose model is missing are left out.
+
+    ``cross_fitted`` are models with out-of-fold scores, which cross-fitted inputs need.
+    """
     tasks: dict[str, Task] = {}
-    digests = {at: people_digest(people) for at, people in scored.items()}
+    digests, out_of_fold = (
+        {at: people_digest(people) for at, people in models.items()}
+        for models in (scored, cross_fitted)
+    )
 
     def add(job: str, group: Sequence[Setting], weight: float) -> None:
         at = group[0].environment, group[0].learner
-        if at in scored:
-            key = key_of(job, *(asdict(setting) for setting in group), digests[at])
-            arguments = {"job": job, "scored": scored[at], "settings": group}
+        own = group[0].inputs in CROSS_FITTED
+        models, found = (cross_fitted, out_of_fold) if own else (scored, digests)
+        if at in models:
+            key = key_of(job, *(asdict(setting) for setting in group), found[at])
+            arguments = {"job": job, "scored": models[at], "settings": group}
             # A setting that serves two experiments is simulated once.
             tasks[key] = Task(key, f"{job} {group[0]}", arguments, weight)
 
@@ -217,6 +270,8 @@ def settings_of(experiment: str, extent: Extent) -> Iterator[Setting]:
             for inputs in ("learned", "confidence"):
                 yield from _finite(extent, inputs=inputs)
                 yield from _periodic(extent, PERIODIC[:3], inputs=inputs)
+            if MAIN in extent.learners:
+                yield from _cross_fitted(extent)
         case "support":
             yield from _finite(extent, min_support=MIN_SUPPORT)
         case "guaranteed":
@@ -258,6 +313,14 @@ def _periodic(
             seed=extent.seed,
             **changes,
         )
+
+
+def _cross_fitted(extent: Extent) -> Iterator[Setting]:
+    """Settings with cross-fitted inputs; with periodic shields at the first bound alone."""
+    only = replace(extent, learners={MAIN: extent.learners[MAIN]})
+    for inputs in CROSS_FITTED:
+        yield from _finite(only, inputs=inputs)
+        yield from _periodic(only, PERIODIC[:3], extent.period_bounds[:1], inputs=inputs)
 
 
 def _guaranteed(extent: Extent) -> Iterator[Setting]:
@@ -309,7 +372,11 @@ _BASELINE = {"exponentiated-gradient": 10.0}
 _SHIELDS = {"exact": 2.0, "perpetual": 2.0, "dynamic": 0.5, "inactive": 0.5}
 
 
+def _training_weight(environment: str) -> float:
+    return _TRAINING.get(environment.split("-")[0], 1.0)
+
+
 def _weight(setting: Setting) -> float:
     weight = _SHIELDS.get(setting.shield, 0.05)
     weight *= 4 if setting.kind == "equal-opportunity" else 1
-    return weight * (6 if setting.inputs == "confidence" else 1)
+    return weight * (6 if priced(setting.inputs) else 1)

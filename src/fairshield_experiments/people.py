@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,17 @@ class Scored:
         Whom the classifier was fitted to: input models are learned from them.
     held_out
         Everybody else: runs are drawn from them.
+    cross_fitted
+        Whether the scores of the training part are out of fold: each is of a classifier that was
+        fitted to others of that part.
     """
 
     environment: str
     learner: str
     training: People
     held_out: People
+    cross_fitted: bool = False
+
+    def with_out_of_fold(self, scores: NDArray[np.float64]) -> Scored:
+        """The same people; those of the training part have these scores, which are out of fold."""
+        return replace(self, training=replace(self.training, score=scores), cross_fitted=True)

@@ -19,6 +19,8 @@ from fairshield_experiments.data import Dataset, describe, load
 from fairshield_experiments.experiments import (
     FIVE,
     Extent,
+    Model,
+    cross_fit_tasks,
     model_tasks,
     perform,
     run_tasks,
@@ -164,17 +166,24 @@ class _Gathered:
     ) -> dict[str, pd.DataFrame]:
         """All frames but that of the data sets."""
         extent = self._extent
-        models: dict[tuple[str, str], Scored] = {}
+        models: dict[Model, Scored] = {}
+        cross_fitted: dict[Model, Scored] = {}
         trained: list[str] = []
         if set(needs) - {"datasets", "resources"}:
-            tasks = model_tasks(extent)
-            trained = self._sweep("training", list(tasks.values()))
+            tasks, folded = model_tasks(extent), cross_fit_tasks(needs, extent)
+            done = self._sweep("training", [*tasks.values(), *folded.values()])
+            trained = [task.key for task in tasks.values() if task.key in done]
             models = {
                 at: scored(datasets[at[0]], at[1], self._scores(task))
                 for at, task in tasks.items()
                 if task.key in trained
             }
-        simulated = self._sweep("simulating", run_tasks(needs, extent, models))
+            cross_fitted = {
+                at: models[at].with_out_of_fold(self._scores(task))
+                for at, task in folded.items()
+                if at in models and task.key in done
+            }
+        simulated = self._sweep("simulating", run_tasks(needs, extent, models, cross_fitted))
         frames = {name: self._journal.collect(name, simulated) for name in SIMULATED}
         return frames | {"metrics": self._journal.collect("metrics", trained)}
 

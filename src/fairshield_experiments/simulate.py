@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -24,7 +25,7 @@ from fairshield.periodic import (
     Streams,
     decide_runs,
 )
-from fairshield_experiments.inputs import GROUPS, InputKind, input_model
+from fairshield_experiments.inputs import CROSS_FITTED, GROUPS, InputKind, input_model, priced
 from fairshield_experiments.people import People, Scored
 
 Ints = NDArray[np.int64]
@@ -125,11 +126,10 @@ def _distinct(rng: np.random.Generator, people: int, length: int) -> Ints:
 def streams(setting: Setting, people: People) -> Streams:
     """The requests of people who come in the rows of :func:`draw`'s order."""
     labelled = setting.prop.relevant_outcome is not None
-    priced = setting.inputs == "confidence"
     return Streams(
         people.group,
         people.proposed,
-        people.confidence if priced else np.ones(people.score.shape),
+        people.confidence if priced(setting.inputs) else np.ones(people.score.shape),
         people.target == setting.prop.relevant_outcome
         if labelled
         else np.ones(people.score.shape, bool),
@@ -180,11 +180,31 @@ def welfare_bounds(bound: str, training: People) -> tuple[Fraction, Fraction]:
     return lower, lower + width
 
 
-def outcomes(setting: Setting, scored: Scored) -> tuple[People, Outcome, Outcome]:
+def policy_of(setting: Setting, scored: Scored) -> PeriodicPolicy:
+    """The policy of a setting, its input model made of scores of the kind that it asks for."""
+    if setting.inputs in CROSS_FITTED and not scored.cross_fitted:
+        raise fs.InvalidValueError(
+            f"the input model {setting.inputs!r} needs out-of-fold scores of the training part, "
+            f"which those of {scored.learner} on {scored.environment} are not: give "
+            "scored.with_out_of_fold(cross_fit(...))"
+        )
+    return make_policy(setting, scored.training)
+
+
+def expected_cost(setting: Setting, policy: PeriodicPolicy) -> float:
+    """What a period is expected to cost, where one table decides each period; else NaN."""
+    tables = policy.tables
+    if tables is None or tables.horizon != setting.period_length:
+        return math.nan
+    return tables.expected_cost
+
+
+def outcomes(
+    setting: Setting, scored: Scored, policy: PeriodicPolicy
+) -> tuple[People, Outcome, Outcome]:
     """The people of all runs, ``(runs, length)``, and their outcomes with and without a shield."""
     people = scored.held_out.take(draw(setting, len(scored.held_out)))
     requests = streams(setting, people)
-    policy = make_policy(setting, scored.training)
     shielded = decide_runs(policy, requests)
     return people, shielded, unshielded(setting, requests, requests.proposed)
 
@@ -197,13 +217,23 @@ def unshielded(setting: Setting, requests: Streams, accepted: NDArray[np.bool_])
 
 def simulate(setting: Setting, scored: Scored) -> pd.DataFrame:
     """A row for every run and period."""
-    return rows(setting, *outcomes(setting, scored))
+    policy = policy_of(setting, scored)
+    people, decided, free = outcomes(setting, scored, policy)
+    return rows(setting, people, decided, free, expected=expected_cost(setting, policy))
 
 
-def rows(setting: Setting, people: People, decided: Outcome, free: Outcome) -> pd.DataFrame:
+def rows(
+    setting: Setting,
+    people: People,
+    decided: Outcome,
+    free: Outcome,
+    *,
+    expected: float = math.nan,
+) -> pd.DataFrame:
     """What happened, one row for every run and period.
 
-    ``decided`` are the final decisions, ``free`` those of the classifier on its own.
+    ``decided`` are the final decisions, ``free`` those of the classifier on its own; ``expected``
+    is what a period was expected to cost.
     """
     runs, periods = decided.fair.shape
     overruled = decided.accepted != free.accepted
@@ -220,6 +250,7 @@ def rows(setting: Setting, people: People, decided: Outcome, free: Outcome) -> p
         "correct_unshielded": _by_period(free.accepted == people.target, periods),
         "overruled": _by_period(overruled, periods),
         "cost": _by_period(np.where(overruled, decided.streams.costs, 0.0), periods),
+        "expected": np.full((runs, periods), expected),
         "margin": _by_period(np.where(overruled, people.confidence, 0.0), periods),
     }
     measures |= {name: decided.ends[..., i] for i, name in enumerate(COUNTERS)}
@@ -256,7 +287,7 @@ def paths(settings: Sequence[Setting], scored: Scored, run: int = 0) -> pd.DataF
     """The running bias of one run, decision by decision: without a shield, and with several."""
     found: dict[str, tuple[Setting, Outcome]] = {}
     for setting in settings:
-        _, decided, free = outcomes(setting, scored)
+        _, decided, free = outcomes(setting, scored, policy_of(setting, scored))
         found |= {"none": (setting, free), setting.shield: (setting, decided)}
     frames = []
     for shield, (setting, outcome) in found.items():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fairshield as fs
-from fairshield_experiments.data import Dataset, Split, encode, make_split
+from fairshield_experiments.data import Dataset, Split, encode, make_folds, make_split
 from fairshield_experiments.learners import Examples, as_learner
 from fairshield_experiments.learners.metrics import Metric, measure
 from fairshield_experiments.people import People, Scored
@@ -79,19 +79,9 @@ def train(
         By default the one of seed 0, so that learners of any seed are compared on the same people.
     """
     split = make_split(dataset) if split is None else split
-    features = encode(dataset, split)
-    examples = Examples(
-        features[split.train], dataset.target[split.train], dataset.group[split.train]
+    scores, seconds = _fitted_scores(
+        dataset, name, learner, split, np.arange(len(dataset)), seed=seed
     )
-    start = perf_counter()
-    classifier = as_learner(learner).fit(examples, seed=seed)
-    seconds = perf_counter() - start
-    scores = np.asarray(classifier.scores(features), dtype=np.float64)
-    if scores.shape != (len(dataset),) or not ((scores >= 0) & (scores <= 1)).all():
-        raise fs.InvalidValueError(
-            f"{name} must give each of {len(dataset)} people a score in [0, 1], got shape "
-            f"{scores.shape} with values from {scores.min()} to {scores.max()}"
-        )
     return Trained(
         dataset=dataset,
         learner=name,
@@ -100,6 +90,53 @@ def train(
         metrics=measure(_people(dataset, scores, split.test)),
         seconds=seconds,
     )
+
+
+def cross_fit(
+    dataset: Dataset,
+    name: str,
+    learner: Any,
+    *,
+    folds: int,
+    seed: int = 0,
+    split: Split | None = None,
+) -> NDArray[np.float64]:
+    """Scores of the training part, each from a learner fitted to the folds it is not in.
+
+    The arguments are those of :func:`train`, and the number of folds.
+    """
+    split = make_split(dataset) if split is None else split
+    scores = np.empty(len(split.train))
+    for fold in make_folds(dataset, split, folds, seed=seed):
+        own, _ = _fitted_scores(dataset, name, learner, fold, fold.test, seed=seed)
+        scores[np.searchsorted(split.train, fold.test)] = own
+    return scores
+
+
+def _fitted_scores(
+    dataset: Dataset,
+    name: str,
+    learner: Any,
+    split: Split,
+    rows: NDArray[np.intp],
+    *,
+    seed: int,
+) -> tuple[NDArray[np.float64], float]:
+    """Scores of these rows by the learner, fitted to the training part; seconds of the fit."""
+    features = encode(dataset, split)
+    examples = Examples(
+        features[split.train], dataset.target[split.train], dataset.group[split.train]
+    )
+    start = perf_counter()
+    classifier = as_learner(learner).fit(examples, seed=seed)
+    seconds = perf_counter() - start
+    scores = np.asarray(classifier.scores(features[rows]), dtype=np.float64)
+    if scores.shape != rows.shape or not ((scores >= 0) & (scores <= 1)).all():
+        raise fs.InvalidValueError(
+            f"{name} must give each of {len(rows)} people a score in [0, 1], got shape "
+            f"{scores.shape} with values from {scores.min()} to {scores.max()}"
+        )
+    return scores, seconds
 
 
 def scored(

@@ -21,3 +21,9 @@ def scored(seed: int = 0, *, n: int = 400, share: float = 0.3, rate: float = 0.5
         training=people(n, seed, share=share, rate=rate),
         held_out=people(n, seed + 1, share=share, rate=rate),
     )
+
+
+def cross_fitted(seed: int = 0) -> Scored:
+    """The people of :func:`scored`; the training part has other scores, said to be out of fold."""
+    world = scored(seed)
+    return world.with_out_of_fold(np.random.default_rng(seed).random(len(world.training)))

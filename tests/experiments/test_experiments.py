@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import scored
+from made_up import cross_fitted, scored
 from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
 from fairshield_experiments.experiments import (
     FIVE,
     Extent,
+    cross_fit_tasks,
     make_extent,
     model_tasks,
     run_tasks,
     settings_of,
 )
-from fairshield_experiments.inputs import INPUTS
+from fairshield_experiments.inputs import CROSS_FITTED, IN_SAMPLE, INPUTS
 from fairshield_experiments.people import Scored
 
 WHOLE = Extent(learners=dict.fromkeys(FIVE))
@@ -60,7 +61,7 @@ def test_the_paper_s_settings_are_all_there() -> None:
 
 def test_shields_without_a_condition_are_built_on_every_input_model() -> None:
     found = Counter((s.shield, s.kind, s.inputs) for s in settings_of("guaranteed", WHOLE))
-    for inputs in INPUTS:
+    for inputs in IN_SAMPLE:
         assert found["exact", "demographic-parity", inputs] == 7 * 3
         assert found["perpetual", "demographic-parity", inputs] == 7 * 3
         assert found["perpetual", "equal-opportunity", inputs] == 7 * 3
@@ -70,12 +71,46 @@ def test_shields_without_a_condition_are_built_on_every_input_model() -> None:
 def test_other_input_models_are_tried_with_every_shield_of_the_paper() -> None:
     found = {(s.shield, s.inputs) for s in settings_of("inputs", WHOLE)}
     shields = ("finite-horizon", "static-fair", "static-bounded", "dynamic")
-    assert found == {(s, inputs) for s in shields for inputs in ("learned", "confidence")}
+    assert found == {(s, inputs) for s in shields for inputs in INPUTS if inputs != "agnostic"}
+
+
+def test_cross_fitted_models_are_tried_with_erm_and_with_periods_at_one_bound() -> None:
+    made = [s for s in settings_of("inputs", WHOLE) if s.inputs in CROSS_FITTED]
+    assert {s.learner for s in made} == {"ERM"}
+    assert {s.bound for s in made if s.shield == "finite-horizon"} == set(WHOLE.bounds)
+    assert {s.bound for s in made if s.shield != "finite-horizon"} == {"0.1"}
+    without = replace(WHOLE, learners={"mine": None})
+    assert not any(s.inputs in CROSS_FITTED for s in settings_of("inputs", without))
+    assert not cross_fit_tasks(("inputs",), without)
+    assert not cross_fit_tasks(("finite", "periodic"), WHOLE)
+
+
+def test_cross_fitted_settings_get_the_out_of_fold_scores_and_no_other_setting_does() -> None:
+    world = worlds(SMALL)
+    folded = {at: replace(cross_fitted(), environment=at[0]) for at in world if at[1] == "ERM"}
+    tasks = run_tasks(("finite", "inputs"), SMALL, world, folded)
+    for task in tasks:
+        (setting,) = task.arguments["settings"]
+        assert task.arguments["scored"].cross_fitted == (setting.inputs in CROSS_FITTED)
+    plain = run_tasks(("finite", "inputs"), SMALL, world)
+    own = {task.key for task in tasks} - {task.key for task in plain}
+    assert {task.key for task in plain} <= {task.key for task in tasks}
+    assert len(own) == len(tasks) - len(plain) == 2 * 2 * 2 * (1 + 3)
+
+
+def test_folds_are_part_of_what_a_model_depends_on() -> None:
+    keys = [
+        {task.key for task in cross_fit_tasks(("inputs",), replace(SMALL, **changes)).values()}
+        for changes in ({}, {"folds": 3}, {"seed": 1})
+    ]
+    assert [len(each) for each in keys] == [2, 2, 2]
+    assert len(set.union(*keys)) == 6
 
 
 def test_tasks_have_keys_of_their_own() -> None:
     experiments = ("finite", "periodic", "inputs", "guaranteed", "support", "baselines", "paths")
-    tasks = run_tasks((*experiments, "resources"), SMALL, worlds(SMALL))
+    folded = {("german-age", "ERM"): replace(cross_fitted(), environment="german-age")}
+    tasks = run_tasks((*experiments, "resources"), SMALL, worlds(SMALL), folded)
     assert len({task.key for task in tasks}) == len(tasks)
     assert len({task.title for task in tasks}) == len(tasks)
     models = model_tasks(SMALL)

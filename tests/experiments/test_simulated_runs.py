@@ -13,11 +13,11 @@ import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up import people, scored
+from made_up import cross_fitted, people, scored
 
 import fairshield as fs
 from fairshield.periodic import Run
-from fairshield_experiments.inputs import INPUTS, input_model
+from fairshield_experiments.inputs import CROSS_FITTED, IN_SAMPLE, INPUTS, input_model, priced
 from fairshield_experiments.people import People, Scored
 from fairshield_experiments.simulate import (
     SHIELDS,
@@ -111,6 +111,24 @@ def test_confidence_costs_have_ten_levels_up_to_the_largest_margin() -> None:
     assert model.probs.sum(axis=2) == pytest.approx(input_model("learned", training).probs[:, :, 0])
 
 
+def test_cross_fitted_models_are_made_like_the_others_of_out_of_fold_scores() -> None:
+    world, folded = scored(), cross_fitted()
+    for kind, same in CROSS_FITTED.items():
+        assert priced(kind) == priced(same)
+        made = input_model(kind, folded.training)
+        assert (made.probs == input_model(same, folded.training).probs).all()
+        assert (made.probs != input_model(same, world.training).probs).any()
+    assert (folded.training.target == world.training.target).all()
+    assert (folded.held_out.score == world.held_out.score).all()
+
+
+@pytest.mark.parametrize("kind", CROSS_FITTED)
+def test_cross_fitted_models_refuse_scores_of_the_training_part(kind: Any) -> None:
+    with pytest.raises(fs.InvalidValueError, match="needs out-of-fold scores of the training part"):
+        simulate(setting(inputs=kind), scored())
+    assert len(simulate(setting(inputs=kind), cross_fitted()))
+
+
 def test_unknown_names_are_told_with_the_known_ones() -> None:
     with pytest.raises(fs.InvalidValueError, match="'guess': choose from agnostic, learned"):
         input_model("guess", people(10, 0))  # type: ignore[arg-type]
@@ -142,7 +160,7 @@ def one_by_one(chosen: Setting, world: Scored) -> list[dict[str, Any]]:
         tally = {"correct": 0, "overruled": 0, "cost": 0.0, "margin": 0.0, "correct_unshielded": 0}
         for t in range(chosen.length):
             proposed, target = bool(crowd.proposed[t]), bool(crowd.target[t])
-            cost = float(crowd.confidence[t]) if chosen.inputs == "confidence" else 1.0
+            cost = float(crowd.confidence[t]) if priced(chosen.inputs) else 1.0
             made = shield.decide("ab"[crowd.group[t]], proposed=proposed, cost=cost)
             if chosen.kind == "equal-opportunity":
                 shield.observe(made, outcome=target)
@@ -165,8 +183,9 @@ def one_by_one(chosen: Setting, world: Scored) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("kind", "shield"), list(product(KINDS, SHIELDS)))
 def test_rows_are_what_a_shield_decides_one_by_one(kind: Any, shield: str, inputs: Any) -> None:
     chosen = setting(kind=kind, shield=shield, inputs=inputs, period_length=8)
-    expected = pd.DataFrame(one_by_one(chosen, scored()))
-    found = simulate(chosen, scored())
+    world = cross_fitted() if inputs in CROSS_FITTED else scored()
+    expected = pd.DataFrame(one_by_one(chosen, world))
+    found = simulate(chosen, world)
     for column in expected:
         assert found[column].to_numpy() == pytest.approx(expected[column].to_numpy()), column
 
@@ -175,7 +194,7 @@ def test_rows_are_what_a_shield_decides_one_by_one(kind: Any, shield: str, input
 @given(
     kind=st.sampled_from(KINDS),
     shield=st.sampled_from(["finite-horizon", "exact", "perpetual"]),
-    inputs=st.sampled_from(INPUTS),
+    inputs=st.sampled_from(IN_SAMPLE),
     undefined=st.sampled_from(["bias-0", "rate-0"]),
     bound=st.sampled_from(["0.1", "0.25"]),
     share=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
@@ -192,7 +211,8 @@ def test_shields_without_a_condition_end_every_period_fair(
     )
     found = simulate(chosen, scored(seed, n=80, share=share, rate=rate))
     assert found["fair"].all()
-    assert not found.drop(columns=["condition", "condition_published"]).isna().any(axis=None)
+    unknown = ["condition", "condition_published", "expected"]
+    assert not found.drop(columns=unknown).isna().any(axis=None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -239,6 +259,28 @@ def test_an_inactive_shield_keeps_all_proposals_where_its_condition_fails() -> N
     assert failed.any()
     assert (frame.loc[failed, "overruled"] == 0).all()
     assert frame["condition_published"].isna().all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_period_is_expected_to_cost_is_said_where_one_table_decides_it(kind: Any) -> None:
+    for shield in SHIELDS:
+        chosen = setting(kind=kind, shield=shield, inputs="learned")
+        expected = simulate(chosen, scored())["expected"]
+        tables = make_policy(chosen, scored().training).tables
+        if shield in ("finite-horizon", "static-fair", "static-bounded"):
+            assert tables is not None
+            assert set(expected) == {tables.expected_cost}
+        else:
+            assert expected.isna().all()
+
+
+def test_many_runs_cost_what_a_right_input_model_expects() -> None:
+    """Who comes is drawn without replacement, so from many more people than come."""
+    crowd = people(20_000, 0)
+    world = replace(scored(), training=crowd, held_out=crowd)
+    frame = simulate(setting(inputs="learned", runs=2000), world)
+    error = frame["cost"].std() / np.sqrt(len(frame))
+    assert abs(frame["cost"].mean() - frame["expected"].iloc[0]) < 4 * error
 
 
 # Single runs --------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
+import fairshield as fs
 from fairshield_experiments.data.columns import frozen
 from fairshield_experiments.data.table import Dataset
 
@@ -35,6 +36,27 @@ def make_split(dataset: Dataset, *, seed: int = 0) -> Split:
     rest, test = _part(np.arange(len(dataset)), dataset.target, size, seed)
     train, validation = _part(rest, dataset.target, size, seed)
     return Split(train=train, test=test, validation=validation)
+
+
+def make_folds(dataset: Dataset, split: Split, folds: int, *, seed: int = 0) -> tuple[Split, ...]:
+    """The training part divided into ``folds``, stratified on the target, one :class:`Split` each.
+
+    Each has one fold as its test part, the other folds to train, and nobody to validate.
+    """
+    rows = split.train
+    least = int(np.bincount(dataset.target[rows].astype(np.intp), minlength=2).min())
+    if not 2 <= folds <= least:
+        raise fs.InvalidValueError(
+            f"{folds} folds of the training part of {dataset.name}: there must be at least 2, and "
+            f"each needs people of both outcomes, of one of which there are {least}. Choose fewer "
+            "folds, or a larger training part"
+        )
+    kfold = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    nobody = frozen(rows[:0])
+    return tuple(
+        Split(train=frozen(rows[others]), test=frozen(rows[own]), validation=nobody)
+        for others, own in kfold.split(rows, dataset.target[rows])
+    )
 
 
 def _part(

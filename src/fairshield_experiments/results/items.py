@@ -71,6 +71,13 @@ TABLES: tuple[Item, ...] = (
         published=False,
     ),
     Item(
+        name="table-cross-fitted",
+        title="Input models from out-of-fold scores",
+        needs=("inputs",),
+        make=more.cross_fitted,
+        published=False,
+    ),
+    Item(
         name="table-support",
         title="Fairness once both groups have enough people",
         needs=("finite", "support"),

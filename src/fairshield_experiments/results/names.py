@@ -65,6 +65,8 @@ PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
 """The paper's periodic shields; Dynamic is interpreted in two ways."""
 
 INPUTS = {"agnostic": "agnostic", "learned": "learned", "confidence": "confidence"}
+CROSS_FITTED = {"learned-cross-fitted": "learned", "confidence-cross-fitted": "confidence"}
+"""Input models made of out-of-fold scores, and the same made of scores of the training part."""
 
 BOUNDS = (0.05, 0.1, 0.15, 0.2)
 PERIODIC_BOUNDS = (0.1, 0.15, 0.2)

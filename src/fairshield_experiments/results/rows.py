@@ -24,7 +24,7 @@ SETTING = (
 _NAMES = ("environment", "learner", "property", "undefined", "shield", "inputs")
 _FLAGS = ("fair", "fair_unshielded", "condition", "condition_published")
 _COUNTS = ("correct", "correct_unshielded", "overruled", "cost", "margin")
-_AT_THE_END = ("bias", "bias_unshielded", "n_a", "n_b")
+_AT_THE_END = ("bias", "bias_unshielded", "n_a", "n_b", "expected")
 COLUMNS = (*SETTING, "run", "period", *_AT_THE_END, *_FLAGS, *_COUNTS)
 
 
@@ -62,6 +62,7 @@ def totals(runs: pd.DataFrame) -> pd.DataFrame:
       correct_unshielded``, undefined where nothing was correct without a shield;
     - ``loss_absolute``: the same in percentage points of accuracy;
     - ``loss_rejecting``: the loss of rejecting everybody, where outcomes say who counts;
+    - ``expected``: what the run was expected to cost, where every period was expected alike;
     - ``accuracy``, ``accuracy_unshielded`` and ``overruled_share`` in %;
     - ``normalised``, ``normalised_unshielded``: bias / bound;
     - ``unfair``, ``unfair_unshielded``;
@@ -92,6 +93,7 @@ def _derived(total: pd.DataFrame) -> pd.DataFrame:
         loss=100 * lost / without.where(without > 0),
         loss_absolute=100 * lost / people,
         loss_rejecting=100 * (without - people + positives) / without.where(without > 0),
+        expected=total["expected"] * total["periods"].astype(float),
         accuracy=100 * total["correct"] / people,
         accuracy_unshielded=100 * without / people,
         overruled_share=100 * total["overruled"] / people,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairshield as fs
 from fairshield_experiments.data import (
     ENVIRONMENTS,
     Dataset,
@@ -17,6 +18,7 @@ from fairshield_experiments.data import (
     encode,
     feature_names,
     load,
+    make_folds,
     make_split,
 )
 
@@ -51,6 +53,25 @@ seeds = st.integers(0, 2**32 - 1)
 
 def parts(split: Split) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return split.train, split.test, split.validation
+
+
+@given(data_sets, seeds, st.integers(2, 4))
+def test_folds_divide_the_training_part(dataset: Dataset, seed: int, folds: int) -> None:
+    split = make_split(dataset, seed=seed)
+    least = min(dataset.target[split.train].sum(), (~dataset.target[split.train]).sum())
+    if least < folds:
+        with pytest.raises(fs.InvalidValueError, match=f"of one of which there are {least}"):
+            make_folds(dataset, split, folds, seed=seed)
+        return
+    made = make_folds(dataset, split, folds, seed=seed)
+    assert len(made) == folds
+    assert sorted(np.concatenate([fold.test for fold in made])) == sorted(split.train)
+    share = dataset.target[split.train].mean()
+    for fold in made:
+        assert sorted((*fold.train, *fold.test)) == sorted(split.train)
+        assert not len(fold.validation)
+        assert abs(dataset.target[fold.test].sum() - share * len(fold.test)) <= 1
+        assert not fold.train.flags.writeable
 
 
 @given(data_sets, seeds)

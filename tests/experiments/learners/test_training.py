@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import fairshield as fs
-from fairshield_experiments.data import Dataset, make_split
+from fairshield_experiments.data import Dataset, make_folds, make_split
 from fairshield_experiments.learners import ERM, Examples, Schedule
 from fairshield_experiments.learners.metrics import METRICS, measure
-from fairshield_experiments.training import train
+from fairshield_experiments.training import cross_fit, train
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,33 @@ def test_a_seed_is_a_model(dataset: Dataset) -> None:
 def test_the_split_may_be_given(dataset: Dataset) -> None:
     split = make_split(dataset, seed=5)
     assert train(dataset, "LR", LogisticRegression(), split=split).split is split
+
+
+class Remembering:
+    """Scores 1 for whom it was fitted to, and 0 for everybody else."""
+
+    def fit(self, examples: Examples, *, seed: int) -> Remembering:
+        self.known = {row.tobytes() for row in examples.features[:, :1].round(3)}
+        return self
+
+    def scores(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return np.array([float(row.tobytes() in self.known) for row in features[:, :1].round(3)])
+
+
+def test_nobody_is_scored_by_a_classifier_that_was_fitted_to_them(dataset: Dataset) -> None:
+    apart = replace(dataset, numeric={"merit": np.arange(300) / 7.0})
+    split = make_split(apart)
+    assert train(apart, "memory", Remembering()).scores[split.train].all()
+    assert not cross_fit(apart, "memory", Remembering(), folds=3).any()
+
+
+def test_out_of_fold_scores_are_those_of_trainings_on_the_other_folds(dataset: Dataset) -> None:
+    split = make_split(dataset, seed=3)
+    found = cross_fit(dataset, "LR", LogisticRegression(), folds=4, seed=2, split=split)
+    scores = dict(zip(split.train, found, strict=True))
+    for fold in make_folds(dataset, split, 4, seed=2):
+        own = train(dataset, "LR", LogisticRegression(), seed=2, split=fold).scores
+        assert [scores[row] for row in fold.test] == pytest.approx(own[fold.test])
 
 
 class Shouting:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fairshield_experiments.results.names import (
     BOUNDS,
+    CROSS_FITTED,
     ENVIRONMENTS,
     INPUTS,
     LEARNERS,
@@ -118,7 +119,7 @@ def _settings() -> Iterator[tuple[str, str, str, str, float, str, str, int, int]
     )
     for key in grid(LEARNERS, BOUNDS, windows, ["agnostic"]):
         yield (*key, 0, 1)
-    for key in grid(ONLY_ERM, BOUNDS, windows, ["learned", "confidence"]):
+    for key in grid(ONLY_ERM, BOUNDS, windows, ["learned", "confidence", *CROSS_FITTED]):
         yield (*key, 0, 1)
     for key in grid(ONLY_ERM, BOUNDS, windows, ["agnostic"]):
         yield (*key, 10, 1)
@@ -127,7 +128,9 @@ def _settings() -> Iterator[tuple[str, str, str, str, float, str, str, int, int]
         yield (*key, 0, 1)
     for key in grid(ONLY_ERM, PERIODIC_BOUNDS, periodic, ["agnostic"]):
         yield (*key, 0, PERIODS)
-    for key in grid(ONLY_ERM, [0.1], ("static-fair", "dynamic"), ["learned", "confidence"]):
+    for key in grid(
+        ONLY_ERM, [0.1], ("static-fair", "dynamic"), ["learned", "confidence", *CROSS_FITTED]
+    ):
         yield (*key, 0, PERIODS)
     for key in grid(ONLY_ERM, [0.1], ("exact", "perpetual"), INPUTS):
         yield (*key, 0, PERIODS)
@@ -177,6 +180,7 @@ def _with_outcomes(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFram
         overruled=overruled,
         cost=overruled * 1.0,
         margin=overruled * 0.2,
+        expected=np.where(frame["shield"] == "dynamic", np.nan, 0.05 * length),
         n_a=seen[0],
         k_a=seen[0] // 2,
         n_b=seen[1],

@@ -103,6 +103,7 @@ def test_a_learner_that_failed_somewhere_costs_its_numbers_only(item: Item, smal
         ("table-guaranteed", "inactive"),
         ("table-guaranteed", "exact"),
         ("table-inputs", "finite-horizon"),
+        ("table-cross-fitted", "finite-horizon"),
         ("table-support", "finite-horizon"),
         ("table-baselines", "finite-horizon"),
         ("table-baselines", "threshold-optimizer"),
@@ -208,6 +209,25 @@ def test_every_utility_table_has_all_bounds_and_says_whose_numbers_it_has(
         assert f"κ = {bound}" in tables["table-guaranteed-utility"].columns
     figures = {figure.name for product in products.values() for figure in product.figures}
     assert {f"figure-inputs-{bound}" for bound in ("0.1", "0.15", "0.2")} <= figures
+
+
+def test_cross_fitted_models_are_compared_with_their_own_kind_on_the_same_runs(
+    small: Results,
+) -> None:
+    runs = small.runs
+    lucky = runs["inputs"] == "learned-cross-fitted"
+    better = runs.assign(
+        correct=np.where(lucky, runs["correct_unshielded"], runs["correct"]),
+        cost=np.where(lucky, 0.0, runs["cost"]),
+    )
+    lost = (runs["inputs"] == "learned") & (runs["run"] == 0)
+    (table,) = more.cross_fitted(replace(small, runs=better[~lost])).tables
+    rows = [row for row in table.rows if row[2] == "FinHzn" and row[3] == "learned"]
+    assert {row[5] for row in rows if row[4] == "Adult (race)"} == {str(2 * 4)}
+    assert {row[7] for row in rows if row[5] != "–"} == {"0.00 ± 0.00"}
+    assert all(row[8].startswith("-") for row in rows if row[5] != "–")
+    other = [row for row in table.rows if row[2] == "FinHzn" and row[3] == "confidence"]
+    assert {row[7] for row in other if row[5] != "–"} != {"0.00 ± 0.00"}
 
 
 def test_several_processes_make_what_one_makes() -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from fairshield_experiments.results import cells, statistics
 from fairshield_experiments.results.names import (
+    CROSS_FITTED,
     ENVIRONMENTS,
     INPUTS,
     PERIODIC,
@@ -209,6 +210,58 @@ def _least_loss(where: str, compared: Mapping[str, pd.DataFrame]) -> str:
         f"{where}: {best}, {cells.estimate(losses[best])} %; the next, {second}, loses "
         f"{cells.estimate(gap)} points more{certain}."
     )
+
+
+# ------------------------------------------------------------------------------- cross-fitted
+
+
+def cross_fitted(results: Results) -> Product:
+    """Input models of out-of-fold scores beside those of the scores of the training part."""
+    rows = []
+    kinds = (*CROSS_FITTED, *CROSS_FITTED.values())
+    frame = totals(select(results.runs, learner="ERM", inputs=kinds, min_support=0))
+    for prop in PROPERTIES:
+        for undefined in _conventions(select(frame, inputs=tuple(CROSS_FITTED))):
+            for shield in ("finite-horizon", *PERIODIC[:3]):
+                for kind, name in CROSS_FITTED.items():
+                    wanted = {"property": prop, "undefined": undefined, "shield": shield}
+                    part = select(frame, **wanted)
+                    pair = common([select(part, inputs=k) for k in (name, kind)], SAME_PEOPLE)
+                    key = (PROPERTIES[prop], convention(undefined), SHIELDS[shield], name)
+                    places = ENVIRONMENTS if shield == "finite-horizon" else {}
+                    for place, title in places.items():
+                        here = [select(each, environment=place) for each in pair]
+                        rows.append((*key, title, *_cross_fitted_cells(*here)))
+                    rows.append((*key, "all", *_cross_fitted_cells(*pair)))
+    table = ReportTable(
+        name="table-cross-fitted",
+        title="Learned inputs from the scores of the training part, and from out-of-fold scores",
+        columns=(
+            *("property", "no relevant people", "shield", "input model", "environment", "runs"),
+            *("utility loss (%)", "out of fold", "difference"),
+            *("paid", "out of fold", "difference"),
+            *("paid - expected", "out of fold"),
+        ),
+        rows=tuple(rows),
+        n_keys=5,
+        note=sentences(
+            "ERM, the same people; differences are out of fold minus in-sample, paired by people.",
+            "Paid: cost of a window or run; expected: by the input model, where one table decides "
+            "each period.",
+            _OURS,
+            left_out(frame),
+        ),
+    )
+    return Product(tables=(table,))
+
+
+def _cross_fitted_cells(inside: pd.DataFrame, outside: pd.DataFrame) -> tuple[str, ...]:
+    out = [_n(outside)]
+    for column in ("loss", "cost"):
+        out += [cells.estimate(statistics.mean(frame, column)) for frame in (inside, outside)]
+        out.append(cells.estimate(_difference(outside, inside, column)))
+    gaps = (f.assign(gap=f["cost"] - f["expected"]) for f in (inside, outside))
+    return (*out, *(cells.estimate(statistics.mean(frame, "gap")) for frame in gaps))
 
 
 # ------------------------------------------------------------------------------------ support
