@@ -23,6 +23,7 @@ from fairshield_experiments.resources import measure
 from fairshield_experiments.simulate import PROPERTIES, Setting, paths, simulate
 from fairshield_experiments.sweep.task import Frames, Task
 from fairshield_experiments.training import cross_fit, train
+from fairshield_experiments.trainings import train_again
 
 PERIODIC = ("static-fair", "static-bounded", "dynamic", "inactive")
 """The paper's periodic shields; Dynamic is interpreted in two ways."""
@@ -39,6 +40,7 @@ _QUICK: dict[str, Any] = {
     "period_runs": 5,
     "guaranteed_inputs": ("agnostic",),
     "folds": 2,
+    "trainings": 2,
     "horizons": {"demographic-parity": (25, 50, 100, 150), "equal-opportunity": (25, 50, 75)},
 }
 
@@ -59,6 +61,8 @@ class Extent:
         Input models of the shields that need no condition.
     folds
         Parts that the training part is divided into for out-of-fold scores.
+    trainings
+        How often each learner is trained; all experiments but ``trainings`` use the first one.
     horizons
         Horizons at which synthesis is measured, by property.
     """
@@ -77,6 +81,7 @@ class Extent:
     period_runs: int = 20
     guaranteed_inputs: Sequence[InputKind] = IN_SAMPLE
     folds: int = 5
+    trainings: int = 5
     horizons: Mapping[str, Sequence[int]] = field(
         default_factory=lambda: {
             "demographic-parity": (10, 25, 50, 75, 100, 150, 200, 300),
@@ -159,9 +164,16 @@ def _cross_fit(environment: str, name: str, learner: Any, seed: int, folds: int)
     return {"scores": pd.DataFrame({"score": scores})}
 
 
+def _train_again(
+    environment: str, name: str, learner: Any, seed: int, settings: Sequence[Setting]
+) -> Frames:
+    return train_again(_loaded(environment), name, learner, settings, seed=seed)
+
+
 _JOBS: dict[str, Callable[..., Frames]] = {
     "train": _train,
     "cross-fit": _cross_fit,
+    "train-again": _train_again,
     "simulate": lambda settings, scored: {"runs": simulate(settings[0], scored)},
     "baseline": lambda settings, scored: {"runs": simulate_baseline(settings, scored)},
     "paths": lambda settings, scored: {"paths": paths(settings, scored)},
@@ -249,6 +261,8 @@ def run_tasks(
     if "paths" in experiments:
         for group in _single_runs(extent):
             add("paths", group, sum(map(_weight, group)))
+    if "trainings" in experiments:
+        tasks |= {task.key: task for at in scored for task in _again(*at, extent)}
     if "resources" in experiments:
         tasks |= {task.key: task for task in _measurements(extent)}
     return list(tasks.values())
@@ -351,6 +365,32 @@ def _single_runs(extent: Extent) -> Iterator[list[Setting]]:
             for setting in _periodic(only, (*PERIODIC[:3], "perpetual"), extent.period_bounds[:1])
             if setting.kind == kind
         ]
+
+
+def _again(environment: str, name: str, extent: Extent) -> Iterator[Task]:
+    """Trainings of a learner after the first, with the settings of the published utility losses.
+
+    Each has a seed of its own for the split, the training and the people who come.
+    """
+    for number in range(1, extent.trainings):
+        only = replace(
+            extent,
+            environments=[environment],
+            learners={name: extent.learners[name]},
+            bounds=extent.period_bounds[:1],
+            seed=extent.seed + number,
+        )
+        settings = list(_finite(only, undefined="rate-0"))
+        if name == MAIN:
+            settings += _periodic(only, PERIODIC[:3], only.bounds, undefined="rate-0")
+        arguments = _training_arguments(environment, name, only)
+        told = [asdict(setting) for setting in settings]
+        yield Task(
+            key=key_of("train-again", environment, name, identity(only.learners[name]), told),
+            title=f"train {name} on {environment} again, seed {only.seed}",
+            arguments=arguments | {"job": "train-again", "settings": settings},
+            weight=4 * _training_weight(environment) + sum(map(_weight, settings)),
+        )
 
 
 def _measurements(extent: Extent) -> Iterator[Task]:

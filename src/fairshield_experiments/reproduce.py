@@ -41,7 +41,7 @@ from fairshield_experiments.training import scored
 
 Progress = Callable[[str, int, int, float | None], None]
 """``progress(stage, done, total, seconds_left)``."""
-SIMULATED = ("runs", "paths", "resources")
+SIMULATED = ("runs", "paths", "resources", "trainings", "training_runs")
 FRAMES = ("datasets", "metrics", *SIMULATED)
 
 
@@ -240,6 +240,7 @@ def part_of(extent: Extent) -> str:
         ("bounds", len(extent.bounds), len(whole.bounds)),
         ("runs of a finite horizon", extent.runs, whole.runs),
         ("runs of periods", extent.period_runs, whole.period_runs),
+        ("trainings", extent.trainings, whole.trainings),
     )
     return ", ".join(f"{has} of {of} {what}" for what, has, of in counts if has < of)
 

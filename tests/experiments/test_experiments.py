@@ -107,10 +107,27 @@ def test_folds_are_part_of_what_a_model_depends_on() -> None:
     assert len(set.union(*keys)) == 6
 
 
+def test_every_training_has_a_seed_of_its_own_for_all_that_is_drawn() -> None:
+    extent = replace(WHOLE, environments=("german-age",), trainings=4)
+    tasks = run_tasks(("trainings",), extent, worlds(extent))
+    assert len(tasks) == 3 * 5
+    for task in tasks:
+        chosen, name = task.arguments["settings"], task.arguments["name"]
+        assert {s.seed for s in chosen} == {task.arguments["seed"]}
+        assert {s.learner for s in chosen} == {name}
+        assert {(s.bound, s.undefined, s.inputs) for s in chosen} == {("0.1", "rate-0", "agnostic")}
+        shields = {s.shield for s in chosen} - {"finite-horizon"}
+        assert shields == ({"static-fair", "static-bounded", "dynamic"} if name == "ERM" else set())
+    assert Counter(task.arguments["seed"] for task in tasks) == {1: 5, 2: 5, 3: 5}
+    assert not run_tasks(("trainings",), replace(extent, trainings=1), worlds(extent))
+    missing = {at: people for at, people in worlds(extent).items() if at[1] != "PR"}
+    assert len(run_tasks(("trainings",), extent, missing)) == 3 * 4
+
+
 def test_tasks_have_keys_of_their_own() -> None:
     experiments = ("finite", "periodic", "inputs", "guaranteed", "support", "baselines", "paths")
     folded = {("german-age", "ERM"): replace(cross_fitted(), environment="german-age")}
-    tasks = run_tasks((*experiments, "resources"), SMALL, worlds(SMALL), folded)
+    tasks = run_tasks((*experiments, "resources", "trainings"), SMALL, worlds(SMALL), folded)
     assert len({task.key for task in tasks}) == len(tasks)
     assert len({task.title for task in tasks}) == len(tasks)
     models = model_tasks(SMALL)

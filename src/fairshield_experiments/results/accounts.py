@@ -13,6 +13,7 @@ from fairshield_experiments.results import cells
 from fairshield_experiments.results.parts import Verdict
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.trainings import LIKELY, Spread
 from fairshield_experiments.results.verdicts import verdict
 
 NO_REASON = "No reason known."
@@ -43,6 +44,7 @@ def account(
     ours: Estimate,
     others: Iterable[tuple[str, Estimate]] = (),
     notes: Iterable[str] = (),
+    spread: Spread | None = None,
 ) -> str:
     """All known reasons why our number is not the published one, as sentences.
 
@@ -52,14 +54,18 @@ def account(
         The same measured in other ways, each with words that complete "... we get".
     notes
         Sentences about this very number.
+    spread
+        Our number in several trainings.
     """
     case, others = Case(number, ours), tuple(others)
     sentences = [
         *(_other(number, words, found) for words, found in others),
         *notes,
+        spread.sentence(number) if spread else "",
         *(reason(case) for reason in REASONS.get(number.item, ())),
     ]
-    if _unexplained(case, [found for _, found in others]):
+    likely = spread is not None and spread.chance(number) >= LIKELY
+    if not likely and _unexplained(case, [found for _, found in others]):
         sentences.append(NOT_SHOWN)
     return " ".join(filter(None, sentences)) or NO_REASON
 

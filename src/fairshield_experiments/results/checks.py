@@ -12,6 +12,7 @@ from fairshield_experiments.results.names import UNDEFINED, Undefined
 from fairshield_experiments.results.parts import Check
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.trainings import Spread
 from fairshield_experiments.results.verdicts import verdict
 
 
@@ -27,11 +28,14 @@ class PublishedMatch:
         The same measured in other ways, each with words that complete "... we get".
     notes
         Sentences about this very number that may explain a difference.
+    spread
+        Our number in several trainings; ``None``: it was trained once, or is of many classifiers.
     """
 
     ours: Estimate | None
     others: tuple[tuple[str, Estimate], ...] = ()
     notes: tuple[str, ...] = ()
+    spread: Spread | None = None
 
 
 NOT_RUN = PublishedMatch(None)
@@ -64,7 +68,7 @@ def _with_other_convention(
         if other != undefined
     )
     known = tuple((words, found) for words, found in others if found is not None)
-    return PublishedMatch(finding.ours, (*known, *finding.others), finding.notes)
+    return PublishedMatch(finding.ours, (*known, *finding.others), finding.notes, finding.spread)
 
 
 def _check(number: Published, finding: PublishedMatch, undefined: str) -> Check:
@@ -74,7 +78,7 @@ def _check(number: Published, finding: PublishedMatch, undefined: str) -> Check:
     decided = verdict(number, ours)
     text = ""
     if ours is not None and decided != "agrees":
-        text = account(number, ours, finding.others, finding.notes)
+        text = account(number, ours, finding.others, finding.notes, finding.spread)
     return Check(
         item=number.item,
         what=number.what,
@@ -83,6 +87,7 @@ def _check(number: Published, finding: PublishedMatch, undefined: str) -> Check:
         error=None if ours is None or not math.isfinite(ours.error) else ours.error,
         verdict=decided,
         account=text,
+        chance=None if finding.spread is None else finding.spread.chance(number),
         undefined=undefined,
         unit=number.unit,
         source=number.source,

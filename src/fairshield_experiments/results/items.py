@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fairshield_experiments.results.figures import FIGURES, drawn
 from fairshield_experiments.results.parts import Item, Product, Results
-from fairshield_experiments.results.tables import claims, models, more, paper
+from fairshield_experiments.results.tables import claims, models, more, paper, trainings
 from fairshield_experiments.sweep.call import Failure
 from fairshield_experiments.sweep.task import Task
 from fairshield_experiments.sweep.workers import Processes
@@ -75,6 +75,13 @@ TABLES: tuple[Item, ...] = (
         title="Input models from out-of-fold scores",
         needs=("inputs",),
         make=more.cross_fitted,
+        published=False,
+    ),
+    Item(
+        name="table-trainings",
+        title="Several trainings",
+        needs=("models", "finite", "periodic", "trainings"),
+        make=trainings.trainings,
         published=False,
     ),
     Item(

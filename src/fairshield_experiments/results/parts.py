@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import pandas as pd
+
 from fairshield_experiments.results import render
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
 Verdict = Literal["agrees", "close", "better", "differs", "not run"]
@@ -40,6 +41,9 @@ class Results:
         What did not finish, and why: ``title, error``.
     facts
         Versions, seed, times: what the report prints about itself.
+    trainings, training_runs
+        Rows as in ``metrics`` and ``runs``, of every training after the first; ``seed`` tells them
+        apart.
     """
 
     datasets: pd.DataFrame
@@ -49,6 +53,8 @@ class Results:
     resources: pd.DataFrame
     failures: pd.DataFrame
     facts: Mapping[str, Any] = field(default_factory=dict)
+    trainings: pd.DataFrame = field(default_factory=pd.DataFrame)
+    training_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,9 @@ class Check:
         Our value and its standard error; ``None``: not run.
     account
         Plain words on why it does not come out, if it does not.
+    chance
+        How probable it is that another training of ours is at least as far from their mean as the
+        published number; ``None``: trained once, or of many classifiers.
     """
 
     item: str
@@ -127,6 +136,7 @@ class Check:
     undefined: str = ""
     unit: str = ""
     source: str = ""
+    chance: float | None = None
 
     @property
     def like_for_like(self) -> bool:

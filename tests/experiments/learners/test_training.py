@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ import fairshield as fs
 from fairshield_experiments.data import Dataset, make_folds, make_split
 from fairshield_experiments.learners import ERM, Examples, Schedule
 from fairshield_experiments.learners.metrics import METRICS, measure
+from fairshield_experiments.simulate import Setting
 from fairshield_experiments.training import cross_fit, train
+from fairshield_experiments.trainings import train_again
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,27 @@ def test_out_of_fold_scores_are_those_of_trainings_on_the_other_folds(dataset: D
     for fold in make_folds(dataset, split, 4, seed=2):
         own = train(dataset, "LR", LogisticRegression(), seed=2, split=fold).scores
         assert [scores[row] for row in fold.test] == pytest.approx(own[fold.test])
+
+
+def test_another_training_has_another_split_and_other_people(dataset: Dataset) -> None:
+    def again(seed: int) -> Any:
+        setting = Setting(
+            environment="toy", learner="LR", kind="demographic-parity", bound="0.2",
+            shield="finite-horizon", period_length=10, runs=3, seed=seed,
+        )  # fmt: skip
+        return train_again(dataset, "LR", LogisticRegression(), [setting], seed=seed)
+
+    first, same, other = again(1), again(1), again(2)
+    assert (
+        first["trainings"].drop(columns="seconds").equals(same["trainings"].drop(columns="seconds"))
+    )
+    assert first["training_runs"].equals(same["training_runs"])
+    assert set(first["trainings"]["seed"]) == set(first["training_runs"]["seed"]) == {1}
+    assert len(other["training_runs"]) == 3
+    values = [frames["trainings"]["value"].tolist() for frames in (first, other)]
+    expected = train(dataset, "LR", LogisticRegression(), split=make_split(dataset, seed=1))
+    assert values[0] == [row["value"] for row in expected.rows()]
+    assert values[0] != values[1]
 
 
 class Shouting:

@@ -15,6 +15,7 @@ from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS
 from fairshield_experiments.results.parts import Check, Product
 from fairshield_experiments.results.published import FILES, Published, published
 from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.trainings import Spread, p_value
 from fairshield_experiments.results.verdicts import verdict
 
 LOSS = Published(
@@ -124,6 +125,14 @@ def test_an_account_gives_the_other_ways_of_measuring_and_what_they_give() -> No
 def test_what_nothing_explains_is_said_to_be_unexplained() -> None:
     for others in ((), [("Measured otherwise", Estimate(8.0, 0.1, 30))]):
         assert account(LOSS, Estimate(9.0, 0.1, 30), others).endswith(NOT_SHOWN)
+
+
+def test_a_number_that_another_training_may_have_is_not_called_unexplained() -> None:
+    ours, wide, narrow = Estimate(9.0, 0.1, 30), Spread((1.0, 9.0, 4.0)), Spread((9.0, 9.1, 8.9))
+    words = account(LOSS, ours, spread=wide)
+    assert f"chance: p = {p_value(wide.chance(LOSS))}." in words
+    assert NOT_SHOWN not in words
+    assert account(LOSS, ours, spread=narrow).endswith(NOT_SHOWN)
 
 
 def test_less_time_and_memory_are_better_and_more_differs() -> None:

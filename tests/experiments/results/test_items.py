@@ -12,13 +12,13 @@ import pytest
 from fairshield_experiments.results.items import ITEMS, make_all
 from fairshield_experiments.results.parts import Item, Product, Results
 from fairshield_experiments.results.published import FILES
-from fairshield_experiments.results.tables import claims, models, more, paper
+from fairshield_experiments.results.tables import claims, models, more, paper, trainings
 
 pytestmark = pytest.mark.slow
 
 EXPERIMENTS = {
     *("datasets", "models", "finite", "periodic", "paths", "resources"),
-    *("inputs", "guaranteed", "support", "baselines"),
+    *("inputs", "guaranteed", "support", "baselines", "trainings"),
 }
 OF_RUNS = [item for item in ITEMS if {"finite", "periodic"} & set(item.needs)]
 items = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
@@ -104,6 +104,7 @@ def test_a_learner_that_failed_somewhere_costs_its_numbers_only(item: Item, smal
         ("table-guaranteed", "exact"),
         ("table-inputs", "finite-horizon"),
         ("table-cross-fitted", "finite-horizon"),
+        ("table-trainings", "finite-horizon"),
         ("table-support", "finite-horizon"),
         ("table-baselines", "finite-horizon"),
         ("table-baselines", "threshold-optimizer"),
@@ -228,6 +229,20 @@ def test_cross_fitted_models_are_compared_with_their_own_kind_on_the_same_runs(
     assert all(row[8].startswith("-") for row in rows if row[5] != "–")
     other = [row for row in table.rows if row[2] == "FinHzn" and row[3] == "confidence"]
     assert {row[7] for row in other if row[5] != "–"} != {"0.00 ± 0.00"}
+
+
+def test_trainings_are_told_with_their_spread_and_the_chance_of_the_published_number(
+    complete: Results,
+) -> None:
+    quality, loss = (item.rows for item in trainings.trainings(complete).tables)
+    assert len(quality) == 7 * 5 * 6
+    assert len(loss) == 7 * 2 * (5 + 3)
+    assert {row[3] for row in quality} == {row[6] for row in loss} == {"3"}
+    assert all(0 <= float(row[-1]) <= 1 for row in (*quality, *loss))
+    once = replace(complete, trainings=pd.DataFrame(), training_runs=pd.DataFrame())
+    assert all(set(row[3:7]) == {"–"} for row in trainings.trainings(once).tables[0].rows)
+    assert all(check.chance is None for check in models.performance(once).checks)
+    assert all(check.chance is not None for check in models.performance(complete).checks)
 
 
 def test_several_processes_make_what_one_makes() -> None:

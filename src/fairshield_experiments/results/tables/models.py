@@ -13,6 +13,7 @@ from fairshield_experiments.results.parts import Product, ReportTable, Results
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.rows import learners, select
 from fairshield_experiments.results.statistics import Estimate
+from fairshield_experiments.results.trainings import metrics
 
 _SHARES = {"y0": "y = 0 (%)", "y1": "y = 1 (%)", "ga": "group a (%)", "gb": "group b (%)"}
 
@@ -69,9 +70,11 @@ _DATASETS = {"adult": "Adult", "bank": "Bank", "compas": "COMPAS", "german": "Ge
 
 def performance(results: Results) -> Product:
     """How good and how fair the classifiers are, a table per data set."""
+    spreads = metrics(results)
 
     def find(number: Published) -> PublishedMatch:
-        return PublishedMatch(metric(results, number.environment, number.learner, number.measure))
+        key = number.environment, number.learner, number.measure
+        return PublishedMatch(metric(results, *key), spread=spreads.get(key))
 
     tables = tuple(_performance(results, name, title) for name, title in _DATASETS.items())
     return Product(tables=tables, checks=compare("table-performance", find))

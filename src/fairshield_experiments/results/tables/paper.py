@@ -32,6 +32,8 @@ from fairshield_experiments.results.tables.shared import (
     sentences,
     windows,
 )
+from fairshield_experiments.results.trainings import LOSS_KEY, LossKey
+from fairshield_experiments.results.trainings import losses as losses_of_trainings
 
 # ----------------------------------------------------------------------------------- fairness
 
@@ -137,9 +139,6 @@ def _unfair_by_environment(frame: pd.DataFrame) -> ReportTable:
 
 # ------------------------------------------------------------------------------------ utility
 
-_LOSS_KEY = ("property", "undefined", "bound", "environment", "shield", "learner")
-LossKey = tuple[str, str, float, str, str, str]
-
 
 class _Losses:
     """_Losses holds the mean utility losses of the paper's settings, each computed once."""
@@ -147,7 +146,7 @@ class _Losses:
     def __init__(self, frame: pd.DataFrame) -> None:
         frame = frame.assign(bound=frame["bound"].astype(float).round(6))
         self.frame = frame
-        self._parts = dict(iter(frame.groupby(list(_LOSS_KEY), observed=True)))
+        self._parts = dict(iter(frame.groupby(list(LOSS_KEY), observed=True)))
         self._means: dict[tuple[LossKey, str], Estimate | None] = {}
 
     def mean(self, key: LossKey, column: str = "loss") -> Estimate | None:
@@ -163,6 +162,7 @@ def utility(results: Results) -> Product:
     """Relative utility loss by environment, learner and shield, a table per bound."""
     finite = windows(results, learner=learners(results.runs))
     losses = _Losses(pd.concat([finite, periods(results)], ignore_index=True))
+    spreads = losses_of_trainings(results)
 
     def find(number: Published, undefined: Undefined) -> PublishedMatch:
         where = (number.prop, undefined, number.bound or 0.0, number.environment)
@@ -178,6 +178,7 @@ def utility(results: Results) -> Product:
             ours,
             others=tuple((words, m) for words, m in others if m is not None),
             notes=_model_note(results, number),
+            spread=spreads.get(key),
         )
 
     tables = tuple(_utility_table(losses, bound) for bound in BOUNDS)
