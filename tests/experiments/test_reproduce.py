@@ -42,6 +42,8 @@ TINY = Extent(
     period_length=10,
     periods=2,
     period_runs=3,
+    folds=2,
+    trainings=2,
     horizons={"demographic-parity": (5, 10)},
 )
 
@@ -91,6 +93,22 @@ def test_guaranteed_runs_are_fair_and_every_row_says_where_it_comes_from(whole: 
     keys = ["environment", "learner", "property", "undefined", "bound", "shield", "inputs",
             "min_support", "periods", "run", "period"]  # fmt: skip
     assert not frame.duplicated(keys).any()
+
+
+def test_trainings_and_out_of_fold_scores_leave_the_runs_of_the_first_training_alone(
+    whole: Path,
+) -> None:
+    again, frame = rows(whole, "training_runs"), rows(whole)
+    assert set(again["seed"]) == set(rows(whole, "trainings")["seed"]) == {1}
+    assert set(rows(whole, "metrics")["seed"]) == {0}
+    assert set(again["learner"]) == {"ERM", "mine"}
+    assert (again["shield"] != "finite-horizon").any()
+    folded = frame[frame["inputs"].str.endswith("cross-fitted")]
+    assert set(folded["learner"]) == {"ERM"}
+    keys = ["property", "undefined", "bound", "shield", "learner", "run", "period"]
+    both = folded.merge(frame[frame["inputs"] == "learned"], on=keys)
+    assert len(both) == len(folded)
+    assert (both["correct_unshielded_x"] == both["correct_unshielded_y"]).all()
 
 
 def test_people_are_the_same_with_every_shield(whole: Path) -> None:
