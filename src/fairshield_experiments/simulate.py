@@ -17,6 +17,7 @@ import fairshield as fs
 from fairshield.periodic import (
     Dynamic,
     ExactPeriodic,
+    OptimalPeriodic,
     Outcome,
     PeriodicPolicy,
     Perpetual,
@@ -150,6 +151,10 @@ def _static_bounded(setting: Setting, inputs: fs.InputModel, training: People) -
     return StaticBounded(setting.prop, inputs, setting.period_length, bounds=bounds)
 
 
+def _optimal(setting: Setting, inputs: fs.InputModel, _: People) -> PeriodicPolicy:
+    return OptimalPeriodic(setting.prop, inputs, setting.period_length, periods=setting.periods)
+
+
 def _perpetual(setting: Setting, inputs: fs.InputModel, _: People) -> PeriodicPolicy:
     # With outcomes, looking two periods ahead takes ten to thirty times as long, and in 60 runs of
     # four settings the costs differed by 3 % at most.
@@ -164,6 +169,7 @@ _MAKERS: dict[str, Callable[[Setting, fs.InputModel, People], PeriodicPolicy]] =
     "dynamic": lambda s, inputs, _: Dynamic(s.prop, inputs, s.period_length),
     "inactive": lambda s, inputs, _: Dynamic(s.prop, inputs, s.period_length, fallback="inactive"),
     "exact": lambda s, inputs, _: ExactPeriodic(s.prop, inputs, s.period_length, periods=s.periods),
+    "optimal": _optimal,
     "perpetual": _perpetual,
 }
 SHIELDS = tuple(_MAKERS)

@@ -84,7 +84,7 @@ def test_every_item_leaves_its_files(whole: Path) -> None:
 
 def test_guaranteed_runs_are_fair_and_every_row_says_where_it_comes_from(whole: Path) -> None:
     frame = rows(whole)
-    guaranteed = frame["shield"].isin(["finite-horizon", "exact", "perpetual"])
+    guaranteed = frame["shield"].isin(["finite-horizon", "exact", "perpetual", "optimal"])
     assert guaranteed.any()
     assert frame.loc[guaranteed, "fair"].all()
     assert set(frame["seed"]) == {0}

@@ -193,7 +193,7 @@ def test_rows_are_what_a_shield_decides_one_by_one(kind: Any, shield: str, input
 @settings(deadline=None, max_examples=examples(40))
 @given(
     kind=st.sampled_from(KINDS),
-    shield=st.sampled_from(["finite-horizon", "exact", "perpetual"]),
+    shield=st.sampled_from(["finite-horizon", "exact", "perpetual", "optimal"]),
     inputs=st.sampled_from(IN_SAMPLE),
     undefined=st.sampled_from(["bias-0", "rate-0"]),
     bound=st.sampled_from(["0.1", "0.25"]),

@@ -56,6 +56,7 @@ SHIELDS = {
     "dynamic": "Dynamic (best effort)",
     "exact": "Exact",
     "perpetual": "Perpetual",
+    "optimal": "Optimal",
     "logistic-regression": "LogisticRegression",
     "threshold-optimizer": "ThresholdOptimizer",
     "exponentiated-gradient": "ExponentiatedGradient",

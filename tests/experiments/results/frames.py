@@ -137,7 +137,7 @@ def _settings() -> Iterator[tuple[str, str, str, str, float, str, str, int, int]
         ONLY_ERM, [0.1], ("static-fair", "dynamic"), ["learned", "confidence", *CROSS_FITTED]
     ):
         yield (*key, 0, PERIODS)
-    for key in grid(ONLY_ERM, [0.1], ("exact", "perpetual"), INPUTS):
+    for key in grid(ONLY_ERM, [0.1], ("exact", "perpetual", "optimal"), INPUTS):
         yield (*key, 0, PERIODS)
 
 

@@ -80,6 +80,7 @@ SHIELDS = {
     "inactive": Look(TITLES["inactive"], SKY, "D", (0, (2, 1)), "|||"),
     "exact": Look(TITLES["exact"], GREEN, "P", (0, (3, 1, 1, 1, 1, 1)), "---"),
     "perpetual": Look(TITLES["perpetual"], VERMILION, "X", (0, (6, 2)), "+++"),
+    "optimal": Look(TITLES["optimal"], INK, "*", (0, (1, 2)), "ooo"),
 }
 BOUNDS = {
     0.05: Look("κ = 0.05", SKY, "o", "-", ""),
