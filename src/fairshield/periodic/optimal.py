@@ -88,7 +88,8 @@ class OptimalPeriodic(Planned):
         last = Options(progress=part_of(progress, 1.0 - left, 1.0))
         if ceiling == math.inf:
             raise InfeasibleError("no ceiling can be kept")
-        return make_policy(replace(spec, ceiling=ceiling), last)
+        # Counters at the ceiling must not be struck out because another sweep rounds otherwise.
+        return make_policy(replace(spec, ceiling=ceiling + make_problem(spec).tie), last)
 
     def _check_size(self, spec: Specification) -> None:
         check_fits(spec, "cpu")
@@ -111,26 +112,31 @@ class OptimalPeriodic(Planned):
 
     @property
     def worst_period_cost(self) -> float:
-        """What the dearest period is expected to cost: no fair shield has a lower worst cost."""
-        ceiling = self.tables.spec.ceiling
-        assert ceiling is not None
-        return ceiling
+        """What the dearest period is expected to cost, up to 1e-9 of the largest cost a decision.
+
+        No shield that ends these periods fair on every sequence has a lower worst cost under the
+        input model.
+        """
+        spec = self.tables.spec
+        assert spec.ceiling is not None
+        return spec.ceiling - make_problem(spec).tie
 
     @cached_property
     def dearest_period(self) -> DearestPeriod:
         """The certificate of :attr:`worst_period_cost`: a history after which it is expected.
 
-        It is the earliest such period.  Finding it solves the periods once more and explores what
-        the policy can reach, which for many long periods takes longer than making the policy.
+        It is the earliest such period; its requests may have costs that the input model does not
+        have.  Finding it solves the periods once more and explores what the policy can reach, which
+        for many long periods takes longer than making the policy.
         """
         # Imported here because it loads numba, which nothing else in this module needs.
         from fairshield.analysis.verify.reach import ReachedStates
 
-        spec, cost = self.tables.spec, self.worst_period_cost
-        found, problem = solved(spec, Options()), make_problem(spec)
+        spec = self.tables.spec
+        found = solved(spec, Options())
         assert found.dearest is not None
-        if found.value >= cost - problem.tie:
-            return DearestPeriod(cost, 0, self.start, ())
+        if found.value >= make_problem(spec).attaining:
+            return self._dearest(0, self.start, ())
         reach = ReachedStates(self.tables)
         for completed in range(1, self.periods):
             for _ in range(self.period):
@@ -138,8 +144,15 @@ class OptimalPeriodic(Planned):
             for at in map(tuple, found.dearest.attained[reach.t].tolist()):
                 if reach.reaches(at):
                     history = tuple(decisions_to(reach, at))
-                    return DearestPeriod(cost, completed, reach.counts(at), history)
-        raise AssertionError(f"no history leads to a period that is expected to cost {cost!r}")
+                    return self._dearest(completed, reach.counts(at), history)
+        raise AssertionError(f"no history leads to a period that costs {self.worst_period_cost!r}")
+
+    def _dearest(
+        self, completed: int, counts: Counts, history: tuple[LoggedDecision, ...]
+    ) -> DearestPeriod:
+        cost = self.expected_cost(self.window(counts, completed))
+        assert cost is not None  # its plans are tables
+        return DearestPeriod(cost, completed, counts, history)
 
     @property
     def theorem(self) -> str:

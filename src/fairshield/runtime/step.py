@@ -26,6 +26,11 @@ class Why(Enum):
     """Both decisions can be guaranteed fair; this one is expected to cost least."""
     FORCED = "forced"
     """The other decision could no longer be guaranteed fair."""
+    CEILING = "ceiling"
+    """The other decision is ruled out by a policy with a ceiling on what a period may cost.
+
+    It could no longer be guaranteed fair, or could let a later period be expected to cost more.
+    """
     LOST = "lost"
     """Fairness cannot be guaranteed from these counters, whatever is decided.
 
@@ -39,7 +44,7 @@ class Why(Enum):
 
 
 # Names of their own, because access to a member of an enumeration is slower than a look-up.
-_CHEAPEST, _FORCED, LOST = Why.CHEAPEST, Why.FORCED, Why.LOST
+_CHEAPEST, _FORCED, _CEILING, LOST = Why.CHEAPEST, Why.FORCED, Why.CEILING, Why.LOST
 
 
 class Decision(NamedTuple):
@@ -92,6 +97,8 @@ def reason_of(
     other = "rejecting" if accepted else "accepting"
     if why is Why.FORCED:
         return f"{verb}: {other} could no longer be guaranteed fair"
+    if why is Why.CEILING:
+        return f"{verb}: {other} could end a period unfair, or make a later one too dear"
     if why is Why.LOST:
         lost = f"{verb}: fairness can no longer be guaranteed from these counters"
         return f"{lost}, and {other} is riskier or dearer" if overruled else lost
@@ -131,7 +138,8 @@ def verdict(
     if can_accept is can_reject:
         why = _CHEAPEST if can_accept else LOST
     else:
-        why = _FORCED if accepted is can_accept else LOST
+        forced = _FORCED if policy.spec.ceiling is None else _CEILING
+        why = forced if accepted is can_accept else LOST
     # A person who turns out irrelevant leaves the counters as they are.
     if decisions.labelled and not decisions.stays(t, at):
         why = LOST

@@ -6,8 +6,7 @@ to end in, so v falls as C rises; C can be kept from the start iff v(C) ≤ C.  
 between two ceilings unless a value at some checkpoint lies between them, hence
 
 * C is kept: so is the larger one of v(C) and the largest value up to C, which are no larger;
-* C is not kept: no ceiling below the lesser one of v(C) and the least value above C is kept, but
-  v(C) is, if it is finite.
+* C is not kept: no ceiling below the lesser one of v(C) and the least value above C is kept.
 
 A search between the two, which jumps to these bounds, ends at the least ceiling itself, not near
 it.  It begins from below, with steps that double, because more periods cost little more than fewer.
@@ -40,14 +39,14 @@ def least_ceiling(spec: Specification, options: Options, *, at_least: float = 0.
     if lower == 0.0:
         found = sweep(math.inf)
         lower, upper = found.value, _kept(found)
-    ceiling, step = lower, lower * _FIRST_STEP
+    dearest = float(spec.inputs.table(1).levels.max())
+    ceiling, step = lower, max(lower, dearest) * _FIRST_STEP
     while lower < upper:
         found = sweep(ceiling)
         if found.value <= ceiling:
             upper = _kept(found)
         else:
             lower = max(lower, min(found.value, _dearest(found).struck))
-            upper = min(upper, found.value)
         ceiling, step = lower + min(step, (upper - lower) / 2), 2 * step
         if ceiling >= upper:
             # Nothing lies between the two but rounding.

@@ -94,6 +94,14 @@ class Problem:
         """The gain below which a proposal is kept."""
         return TIE * (float(self.table.levels.max()) or 1.0)
 
+    @property
+    def attaining(self) -> float:
+        """The least cost that may be the ceiling's but for ties, one at each decision."""
+        spec = self.spec
+        assert spec.ceiling is not None
+        longest = max(b - a for a, b in pairwise((0, *spec.checkpoints, self.horizon)))
+        return spec.ceiling - (longest + 2) * self.tie
+
     @cached_property
     def sorted_costs(self) -> Floats:
         """Costs of overruling, rising along the last axis."""

@@ -223,7 +223,7 @@ def dearest_of(problem: Problem, cost: Callable[[Position], float]) -> Dearest:
         found = {s.at: cost(s) for row in _rows(t, problem.spec.labelled) for s in row}
         kept = max([kept, *(c for c in found.values() if c <= ceiling)])
         struck = min([struck, *(c for c in found.values() if ceiling < c < math.inf)])
-        dearest = [at for at, c in found.items() if ceiling - problem.tie <= c <= ceiling]
+        dearest = [at for at, c in found.items() if problem.attaining <= c <= ceiling]
         attained[t] = np.array(dearest, np.int64).reshape(-1, 4)
     return Dearest(kept, struck, attained)
 

@@ -178,7 +178,7 @@ class _Induction:
             return None
         # Few states attain it, and untouched pages cost nothing.
         room = np.empty((self.layout.states_of(t), 4), np.int64)
-        found, least = np.array([0.0, np.inf]), ceiling - self.problem.tie
+        found, least = np.array([0.0, np.inf]), self.problem.attaining
         return Renewal(ceiling, least, found, room, np.zeros(1, np.int64))
 
     def _share_out(
