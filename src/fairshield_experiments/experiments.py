@@ -16,9 +16,12 @@ import fairshield as fs
 from fairshield_experiments import learners as paper
 from fairshield_experiments.baselines import BASELINES, simulate_baseline
 from fairshield_experiments.data import ENVIRONMENTS, Dataset, load
+from fairshield_experiments.departed import SHIELDS as PUBLISHED_SHIELDS
+from fairshield_experiments.departed import simulate_departed
 from fairshield_experiments.inputs import CROSS_FITTED, IN_SAMPLE, InputKind, priced
 from fairshield_experiments.keys import identity, key_of, people_digest, versions
 from fairshield_experiments.people import Scored
+from fairshield_experiments.published_runs.departures import DEPARTURES, Departure, matters
 from fairshield_experiments.resources import measure
 from fairshield_experiments.simulate import PROPERTIES, Setting, paths, simulate
 from fairshield_experiments.sweep.task import Frames, Task
@@ -175,6 +178,7 @@ _JOBS: dict[str, Callable[..., Frames]] = {
     "cross-fit": _cross_fit,
     "train-again": _train_again,
     "simulate": lambda settings, scored: {"runs": simulate(settings[0], scored)},
+    "departed": lambda settings, scored: {"departed": simulate_departed(settings, scored)},
     "baseline": lambda settings, scored: {"runs": simulate_baseline(settings, scored)},
     "paths": lambda settings, scored: {"paths": paths(settings, scored)},
     "resources": lambda **arguments: {"resources": measure(**arguments)},
@@ -252,9 +256,20 @@ def run_tasks(
             # A setting that serves two experiments is simulated once.
             tasks[key] = Task(key, f"{job} {group[0]}", arguments, weight)
 
+    def add_departed(settings: Sequence[Setting]) -> None:
+        group = [s for s in settings if (s.environment, s.learner) in scored]
+        if group:
+            people = [scored[s.environment, s.learner] for s in group]
+            found = [digests[s.environment, s.learner] for s in group]
+            key = key_of("departed", *(asdict(setting) for setting in group), *found)
+            arguments = {"job": "departed", "scored": people, "settings": group}
+            tasks[key] = Task(key, f"departed {group[0]}", arguments, _departed_weight(group))
+
     for experiment in experiments:
         for setting in settings_of(experiment, extent):
             add("simulate", [setting], _weight(setting))
+        for group in departed_settings_of(experiment, extent):
+            add_departed(group)
     if "baselines" in experiments:
         for group in _baselines(extent):
             add("baseline", group, _BASELINE.get(group[0].shield, 1.0))
@@ -350,6 +365,44 @@ def _guaranteed(extent: Extent) -> Iterator[Setting]:
             yield setting
 
 
+def departed_settings_of(experiment: str, extent: Extent) -> Iterator[list[Setting]]:
+    """What an experiment simulates as the published runs did: groups that differ in their learner.
+
+    ``"ablation"`` has each departure alone, where it matters, and all on held-out people.
+    """
+    match experiment:
+        case "as-published":
+            yield from _departed(extent, DEPARTURES)
+        case "ablation":
+            for departure in DEPARTURES:
+                yield from _departed(extent, (departure,), dynamic_bounds=("0.1",))
+            held_out = tuple(name for name in DEPARTURES if name != "population")
+            yield from _departed(extent, held_out, dynamic_bounds=("0.1",))
+
+
+def _departed(
+    extent: Extent,
+    departures: tuple[Departure, ...],
+    *,
+    dynamic_bounds: Sequence[str] | None = None,
+) -> Iterator[list[Setting]]:
+    """Settings of the paper's shields; Dynamic is slow, and may have fewer bounds than others."""
+    changes: dict[str, Any] = {"undefined": "rate-0", "departures": departures}
+    groups: dict[tuple[str, ...], list[Setting]] = {}
+    for setting in (
+        *_finite(extent, **changes),
+        *_periodic(extent, PUBLISHED_SHIELDS[1:], **changes),
+    ):
+        slow = setting.shield == "dynamic" and setting.bound not in (
+            dynamic_bounds or extent.period_bounds
+        )
+        labelled = setting.kind == "equal-opportunity"
+        if not slow and matters(departures, setting.shield, labelled=labelled):
+            same = setting.environment, setting.kind, setting.bound, setting.shield
+            groups.setdefault(same, []).append(setting)
+    yield from groups.values()
+
+
 def _baselines(extent: Extent) -> Iterator[list[Setting]]:
     """Settings of a baseline, which differ in their bound alone; the baseline ignores it."""
     for baseline, environment, kind in product(BASELINES, extent.environments, PROPERTIES):
@@ -418,6 +471,13 @@ _SHIELDS = {"optimal": 20.0, "exact": 2.0, "perpetual": 2.0, "dynamic": 0.5, "in
 
 def _training_weight(environment: str) -> float:
     return _TRAINING.get(environment.split("-")[0], 1.0)
+
+
+def _departed_weight(settings: Sequence[Setting]) -> float:
+    slow = settings[0].kind == "equal-opportunity"
+    if settings[0].shield == "dynamic":
+        return 10.0 if slow else 0.5
+    return 1.0 if slow else 0.2
 
 
 def _weight(setting: Setting) -> float:

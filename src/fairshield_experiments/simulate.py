@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from fairshield.periodic import (
 )
 from fairshield_experiments.inputs import CROSS_FITTED, GROUPS, InputKind, input_model, priced
 from fairshield_experiments.people import People, Scored
+from fairshield_experiments.published_runs.departures import Departure, named
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,6 +58,8 @@ class Setting:
         Decisions in a period, and periods in a run; a finite horizon is one period.
     runs, seed
         How many, drawn how.
+    departures
+        Those of the published runs from the paper's text; none: the text, as the library has it.
     """
 
     environment: str
@@ -71,6 +74,7 @@ class Setting:
     periods: int = 1
     runs: int
     seed: int = 0
+    departures: tuple[Departure, ...] = ()
 
     @property
     def length(self) -> int:
@@ -87,11 +91,13 @@ class Setting:
         words = [self.environment, self.learner, f"{self.kind} {self.bound}", self.shield]
         words += [self.inputs, self.undefined]
         words += [f"min_support {self.min_support}"] * bool(self.min_support)
+        words += [named(self.departures)] * bool(self.departures)
         return ", ".join(words)
 
     def columns(self) -> dict[str, Any]:
         """What every row says of its setting."""
         said = asdict(self) | {"bound": float(Fraction(self.bound)), "version": fs.__version__}
+        said["departures"] = named(self.departures)
         del said["runs"]
         return {"property": said.pop("kind"), **said}
 
@@ -107,12 +113,17 @@ def draw(setting: Setting, people: int) -> Ints:
             f"runs of {setting.length} decisions cannot be drawn without replacement from {people} "
             f"held-out people of {setting.environment}: shorten the runs"
         )
+    return np.array([distinct(rng, people, setting.length) for rng in generators(setting)])
+
+
+def generators(setting: Setting, *more: int) -> Iterator[np.random.Generator]:
+    """A generator of random numbers for each run; they depend on environment and seed alone."""
     name = int.from_bytes(hashlib.sha256(setting.environment.encode()).digest()[:4], "little")
-    seeds = ([setting.seed, name, run] for run in range(setting.runs))
-    return np.array([_distinct(np.random.default_rng(s), people, setting.length) for s in seeds])
+    for run in range(setting.runs):
+        yield np.random.default_rng([setting.seed, name, run, *more])
 
 
-def _distinct(rng: np.random.Generator, people: int, length: int) -> Ints:
+def distinct(rng: np.random.Generator, people: int, length: int) -> Ints:
     """The first ``length`` different people of a random sequence: any order is equally likely."""
     state, size = rng.bit_generator.state, length
     while True:
@@ -277,8 +288,12 @@ def _as_published(setting: Setting, outcome: Outcome) -> NDArray[np.bool_] | Non
     """Whether the condition was met, as the published table measured it.
 
     Static-BW: more people of each group than the theorem asks for at least; Dynamic: fairness at
-    the end of the period could be guaranteed when it began.
+    the end of the period could be guaranteed when it began, and for equal opportunity, as it began,
+    ``k_a = 0`` or ``n_b <= k_a n_a``.
     """
+    if (setting.shield, setting.kind) == ("dynamic", "equal-opportunity"):
+        n_a, k_a, n_b, _ = np.moveaxis(outcome.ends - outcome.gained, -1, 0)
+        return np.asarray((k_a == 0) | (n_b <= k_a * n_a))
     if setting.shield == "static-bounded":
         least = -(-1 // Fraction(setting.bound))
         gained = outcome.gained
