@@ -40,6 +40,7 @@ _QUICK: dict[str, Any] = {
     "bounds": ("0.1", "0.2"),
     "period_bounds": ("0.1",),
     "runs": 10,
+    "published_runs": 10,
     "period_runs": 5,
     "guaranteed_inputs": ("agnostic",),
     "folds": 2,
@@ -60,6 +61,9 @@ class Extent:
         Bounds for finite horizons, and for periodic shields.
     runs, period_runs
         Runs with finite horizons, and with periodic shields.
+    published_runs
+        Runs with finite horizons and all departures of the published runs; the published shares
+        fit 50.
     guaranteed_inputs
         Input models of the shields that need no condition.
     folds
@@ -79,6 +83,7 @@ class Extent:
         default_factory=lambda: {"demographic-parity": 100, "equal-opportunity": 75}
     )
     runs: int = 30
+    published_runs: int = 50
     period_length: int = 50
     periods: int = 10
     period_runs: int = 20
@@ -372,7 +377,7 @@ def departed_settings_of(experiment: str, extent: Extent) -> Iterator[list[Setti
     """
     match experiment:
         case "as-published":
-            yield from _departed(extent, DEPARTURES)
+            yield from _departed(replace(extent, runs=extent.published_runs), DEPARTURES)
         case "ablation":
             for departure in DEPARTURES:
                 yield from _departed(extent, (departure,), dynamic_bounds=("0.1",))

@@ -41,7 +41,7 @@ from fairshield_experiments.training import scored
 
 Progress = Callable[[str, int, int, float | None], None]
 """``progress(stage, done, total, seconds_left)``."""
-SIMULATED = ("runs", "paths", "resources", "trainings", "training_runs")
+SIMULATED = ("runs", "departed", "paths", "resources", "trainings", "training_runs")
 FRAMES = ("datasets", "metrics", *SIMULATED)
 
 
@@ -64,10 +64,17 @@ class Reproduction:
         return sum((product.verdicts for product in self.products.values()), Counter())
 
     @property
+    def as_published(self) -> Counter[Verdict]:
+        """The same with all departures of the published runs; empty if they were not run."""
+        if self.results.departed.empty:
+            return Counter()
+        return sum((product.as_published for product in self.products.values()), Counter())
+
+    @property
     def runs(self) -> int:
         """Runs simulated, with a shield and without."""
-        frame = self.results.runs
-        return int((frame["period"] == 1).sum()) if len(frame) else 0
+        frames = (self.results.runs, self.results.departed)
+        return sum(int((frame["period"] == 1).sum()) for frame in frames if len(frame))
 
     @property
     def report(self) -> Path:
@@ -76,16 +83,18 @@ class Reproduction:
 
 
 def chosen(names: Sequence[str]) -> tuple[Item, ...]:
-    """Items by name, in the order of the report; no names, or ``all``, are all of them."""
+    """Items by name, in the order of the report.
+
+    No names, or ``all``, are all but those that take time of their own.
+    """
     known = [item.name for item in ITEMS]
     for name in names:
         if name not in known and name != "all":
             raise fs.InvalidValueError(
                 f"unknown item {name!r}: choose from all, {', '.join(known)}"
             )
-    if not names or "all" in names:
-        return ITEMS
-    return tuple(item for item in ITEMS if item.name in names)
+    whole = not names or "all" in names
+    return tuple(item for item in ITEMS if item.name in names or (whole and item.in_all))
 
 
 def make_workers(processes: int | None = None, scheduler: str | None = None) -> Workers:

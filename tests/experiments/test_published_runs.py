@@ -26,6 +26,7 @@ from fairshield_experiments.departed import (
     who_comes,
     window_of,
 )
+from fairshield_experiments.experiments import Extent, departed_settings_of
 from fairshield_experiments.people import People
 from fairshield_experiments.published_runs.decide import Crowd, Table, Tables
 from fairshield_experiments.published_runs.departures import (
@@ -415,3 +416,21 @@ def test_departures_have_names_and_words() -> None:
     assert named(checked(["judging", "prices"])) == "prices+judging"
     with pytest.raises(fs.InvalidValueError, match="unknown departure 'luck': choose from as-pub"):
         checked(["luck"])
+
+
+def test_experiments_run_all_departures_and_each_alone() -> None:
+    extent = Extent(learners={"ERM": None, "PR": None}, environments=("german-age",))
+    whole = [*departed_settings_of("as-published", extent)]
+    assert {s.departures for group in whole for s in group} == {DEPARTURES}
+    assert {s.undefined for group in whole for s in group} == {"rate-0"}
+    finite = [group for group in whole if group[0].shield == "finite-horizon"]
+    assert all([s.learner for s in group] == ["ERM", "PR"] for group in finite)
+    assert len(finite) == 2 * 4  # properties, bounds
+    assert len(whole) - len(finite) == 2 * 3 * 3  # properties, bounds, shields
+    alone = [group[0] for group in departed_settings_of("ablation", extent)]
+    held_out = {d for d in DEPARTURES if d != "population"}
+    assert {s.departures for s in alone} == {*((d,) for d in DEPARTURES), checked(held_out)}
+    assert {s.bound for s in alone if s.shield == "dynamic"} == {"0.1"}
+    assert {s.shield for s in alone if s.departures == ("static-bounds",)} == {"static-bounded"}
+    assert {s.kind for s in alone if s.departures == ("person-twice",)} == {KINDS[1]}
+    assert not [*departed_settings_of("finite", extent)]

@@ -52,7 +52,7 @@ TINY = Extent(
 def whole(tmp_path_factory: pytest.TempPathFactory, data_directory: Path) -> Path:
     """All items of a tiny extent, in a folder."""
     folder = tmp_path_factory.mktemp("whole")
-    made = reproduce(["all"], TINY, output=folder, workers=InProcess())
+    made = reproduce(["all", "table-departures"], TINY, output=folder, workers=InProcess())
     assert made.results.failures.empty
     return folder
 
@@ -162,9 +162,17 @@ def test_a_second_call_computes_nothing(whole: Path, monkeypatch: pytest.MonkeyP
         raise AssertionError("computed again")
 
     monkeypatch.setattr("fairshield_experiments.reproduce.perform", forbidden)
-    made = reproduce(["all"], TINY, output=whole, workers=InProcess())
+    made = reproduce(["all", "table-departures"], TINY, output=whole, workers=InProcess())
     assert made.results.failures.empty
     pd.testing.assert_frame_equal(rows(whole), before)
+
+
+def test_departures_are_rows_of_their_own(whole: Path) -> None:
+    assert set(rows(whole)["departures"]) == {""}
+    frame = rows(whole, "departed")
+    assert {"as-published", "prices", "person-twice"} <= set(frame["departures"])
+    assert set(frame["undefined"]) == {"rate-0"}
+    assert set(frame["learner"]) == {"ERM", "mine"}
 
 
 def test_another_seed_gives_other_people(tmp_path: Path, data_directory: Path, whole: Path) -> None:
@@ -207,7 +215,9 @@ def test_a_learner_that_raises_spoils_its_own_settings_only(
 def test_unknown_items_are_told_with_the_known_ones() -> None:
     with pytest.raises(fs.InvalidValueError, match="unknown item 'table-moon': choose from all"):
         chosen(["all", "table-moon"])
-    assert chosen([]) == chosen(["all"]) == ITEMS
+    assert chosen([]) == chosen(["all"]) == tuple(item for item in ITEMS if item.in_all)
+    assert chosen(["all", "table-departures"]) == ITEMS
+    assert [item.name for item in ITEMS if not item.in_all] == ["table-departures"]
 
 
 def test_workers_are_processes_or_a_cluster_not_both() -> None:

@@ -99,7 +99,10 @@ def reproduce(
     """
     experiments = _experiments()
     if only_list:
-        print_facts((item.name, item.title) for item in experiments.chosen([]))
+        print_facts(
+            (item.name, item.title + (" (by name only)" * (not item.in_all)))
+            for item in experiments.ITEMS
+        )
         return
     experiments.chosen(items)
     if data is not None:
@@ -202,6 +205,7 @@ def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
                 "stages": made.results.facts["seconds"],
                 "runs": made.runs,
                 "checks": {verdict: made.verdicts[verdict] for verdict in VERDICTS},
+                "as_published": {name: made.as_published[name] for name in made.as_published},
                 "failures": failures,
             }
         )
@@ -215,6 +219,9 @@ def _tell(made: Reproduction, seconds: float, as_json: bool) -> None:
         click.echo(
             f"\n{number_of(made.runs, 'run')} in {_minutes(seconds)}. Published numbers: {counts}"
         )
+        if made.as_published:
+            counts = ", ".join(f"{name} {made.as_published[name]}" for name in VERDICTS)
+            click.echo(f"As the published runs were made: {counts}")
         click.echo(f"Report: {made.report}")
         for failure in failures:
             click.echo(f"Failed: {failure['title']}: {failure['error']}", err=True)

@@ -6,18 +6,19 @@ A reason is a function of both numbers; it returns an empty text where it does n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from fairshield_experiments.published_runs.departures import WORDS, Departure
 from fairshield_experiments.results import cells
+from fairshield_experiments.results.departed import NOTHING, Departed
 from fairshield_experiments.results.parts import Verdict
 from fairshield_experiments.results.published import Published, published
 from fairshield_experiments.results.statistics import Estimate
-from fairshield_experiments.results.trainings import LIKELY, Spread
+from fairshield_experiments.results.trainings import Spread
 from fairshield_experiments.results.verdicts import verdict
 
 NO_REASON = "No reason known."
-NOT_SHOWN = "None of this is shown to explain it all: the reason is not known."
 
 _SO: dict[Verdict, str] = {
     "agrees": "which agrees",
@@ -28,15 +29,38 @@ _SO: dict[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Case:
-    """Case is a published number and what we found in its place."""
+    """Case is a published number and what we found in its place.
+
+    ``training`` is the standard deviation of single trainings, each with people of its own; NaN:
+    it was trained once.
+    """
 
     number: Published
     ours: Estimate
+    training: float = math.nan
 
     @property
     def away(self) -> float:
         """Ours minus the published value."""
         return self.ours.value - self.number.value
+
+    @property
+    def error(self) -> float:
+        """Standard error of ours, training included where it is known."""
+        known = not math.isnan(self.training)
+        return max(self.ours.error, self.training) if known else self.ours.error
+
+    @property
+    def deviations(self) -> float:
+        """How many standard errors the difference is, if the published one is as large as ours."""
+        beyond = max(abs(self.away) - self.number.digit / 2, 0.0)
+        both = math.sqrt(2) * self.error
+        return beyond / both if both else math.inf * (beyond > 0)
+
+    @property
+    def chance(self) -> float:
+        """The probability of a difference as large as this, or larger, by chance alone."""
+        return math.erfc(self.deviations / math.sqrt(2))
 
 
 def account(
@@ -44,6 +68,8 @@ def account(
     ours: Estimate,
     others: Iterable[tuple[str, Estimate]] = (),
     notes: Iterable[str] = (),
+    *,
+    departed: Departed = NOTHING,
     spread: Spread | None = None,
 ) -> str:
     """All known reasons why our number is not the published one, as sentences.
@@ -54,27 +80,45 @@ def account(
         The same measured in other ways, each with words that complete "... we get".
     notes
         Sentences about this very number.
+    departed
+        The same with departures of the published runs from the paper's text.
     spread
         Our number in several trainings.
     """
-    case, others = Case(number, ours), tuple(others)
+    case = Case(number, ours, math.nan if spread is None else spread.deviation)
     sentences = [
         *(_other(number, words, found) for words, found in others),
         *notes,
         spread.sentence(number) if spread else "",
+        *_with_departures(case, departed),
         *(reason(case) for reason in REASONS.get(number.item, ())),
     ]
-    likely = spread is not None and spread.chance(number) >= LIKELY
-    if not likely and _unexplained(case, [found for _, found in others]):
-        sentences.append(NOT_SHOWN)
     return " ".join(filter(None, sentences)) or NO_REASON
 
 
-def _unexplained(case: Case, others: list[Estimate]) -> bool:
-    """Whether a difference remains that neither chance nor another way of measuring explains."""
-    simulated = case.number.item in ("table-fairness", "table-utility", "table-periodic")
-    elsewhere = any(verdict(case.number, found) in ("agrees", "close") for found in others)
-    return simulated and not _is_chance(case) and not elsewhere
+def _with_departures(case: Case, departed: Departed) -> Iterator[str]:
+    """What departures of the published runs make of our number, and what they leave."""
+    number = case.number
+    if departed.together is None:
+        return
+    yield _other(number, "With all departures of the published runs", departed.together)
+    switch = departed.switch(number, case.ours)
+    if switch in departed.alone:
+        yield f"The departure {switch} alone gives {_text(number, departed.alone[switch])}."
+    left = Case(number, departed.together, case.training)
+    if verdict(number, left.ours) == "differs" and math.isfinite(left.error):
+        yield f"What is left {_by_chance(left)}."
+
+
+def _by_chance(case: Case) -> str:
+    """How probable a difference is."""
+    training = "" if math.isnan(case.training) else ", training included"
+    percent = 100 * case.chance
+    often = f"{percent:.2g} % of cases" if percent >= 0.1 else "fewer than 1 in 1000 cases"
+    return (
+        f"is {case.deviations:.1f} standard errors, if the published one is as large as ours"
+        f"{training}: chance alone makes as much in {often}"
+    )
 
 
 def _text(number: Published, found: Estimate) -> str:
@@ -91,54 +135,45 @@ def _other(number: Published, words: str, found: Estimate) -> str:
 
 def _is_chance(case: Case) -> bool:
     """Whether the difference is within what chance causes, if both have our standard error."""
-    both = math.sqrt(2) * case.ours.error
-    return math.isfinite(both) and abs(case.away) <= 2 * both + case.number.digit / 2
+    return math.isfinite(case.error) and case.deviations <= 2
 
 
-def _optimal(case: Case) -> str:
-    """A reason: our shield intervenes least, so others have less bias and more loss."""
-    number = case.number
-    less_bias = number.item == "table-fairness" and case.away > 0
-    more_loss = number.item == "table-utility" and case.away < 0
-    if number.shield != "finite-horizon" or _is_chance(case) or not (less_bias or more_loss):
-        return ""
-    return (
-        "Ours has the least expected cost that the bound and the input model allow. A shield that "
-        f"intervenes more would show {'less bias' if less_bias else 'more loss'}, as the published "
-        "one does."
-    )
+def _departures(case: Case) -> str:
+    """A reason: the departures of the published runs that can change this number."""
+    found = "; ".join(f"{name} ({WORDS[name]})" for name in _changing(case.number))
+    return f"The published runs departed from the text here: {found}."
+
+
+def _changing(number: Published) -> Iterator[Departure]:
+    """Departures that can change a number, those that change it most first."""
+    if number.shield != "none":
+        if number.shield == "static-bounded":
+            yield from ("missing-entries", "static-bounds")
+        if number.prop == "equal-opportunity":
+            yield "person-twice"
+        yield "prices"
+    yield "population"
+    if number.measure in ("unfair runs", "fairness satisfied"):
+        yield "judging"
 
 
 def _chance(case: Case) -> str:
     """A reason: the published average has a sampling error as well, about as large as ours."""
-    error = case.ours.error
-    if not math.isfinite(error):
+    if not math.isfinite(case.error) or case.error == 0:
         return ""
-    both = math.sqrt(2) * error
     if _is_chance(case):
         return (
             "The published runs were not seeded and their average has a sampling error of its own; "
-            f"if it is as large as ours (± {error:.2g}), the draw of people may explain it."
+            f"if it is as large as ours (± {case.error:.2g}), the draw of people may explain it."
         )
-    if both == 0:
-        return ""
-    return (
-        "Which people were drawn does not explain the difference: it is "
-        f"{abs(case.away) / both:.1f} standard errors, if the published one is as large as ours."
-    )
-
-
-def _population(case: Case) -> str:
-    return (
-        "The published runs drew people from a fresh random 60 % of all data, training data "
-        "included; ours are drawn from people held out of training."
-    )
+    return f"Which people were drawn does not explain the difference: it {_by_chance(case)}."
 
 
 def _classifiers(case: Case) -> str:
+    with_it = "leaves that out" if math.isnan(case.training) else "includes that"
     return (
         "Each classifier was trained once, there and here, with different seeds and splits; our "
-        "standard error does not include that."
+        f"standard error {with_it}."
     )
 
 
@@ -192,17 +227,26 @@ def _condition(case: Case) -> str:
     if (number.shield, number.prop) == ("dynamic", "equal-opportunity"):
         return (
             f"The published {number.value:g} % does not measure the assumption that the theorem "
-            "states; how it was measured is not known."
+            "states: a run counts if, at every start of a period, k_a = 0 or n_b ≤ k_a · n_a, an "
+            "argument slip; ours is measured in the same way."
         )
     return f"The published table measured {_MEASURED[number.shield]}."
 
 
 def _training(case: Case) -> str:
-    error = f" (± {case.ours.error:.2g})" if math.isfinite(case.ours.error) else ""
+    """A reason: another split or training gives other models."""
+    error = f" (± {case.error:.2g})" if math.isfinite(case.error) else ""
+    covers = "choice of test people only" if math.isnan(case.training) else "training as well"
     return (
         "Both numbers are of a single model; another seed of the split or the training moves "
-        f"them, and our standard error{error} covers the choice of test people only."
+        f"them, and our standard error{error} covers the {covers}."
     )
+
+
+def _chance_of_model(case: Case) -> str:
+    if not math.isfinite(case.error) or case.error == 0:
+        return ""
+    return f"The difference {_by_chance(case)}."
 
 
 def _machine(case: Case) -> str:
@@ -227,10 +271,10 @@ def _same_sentence(case: Case) -> str:
 
 
 REASONS: dict[str, tuple[Callable[[Case], str], ...]] = {
-    "table-performance": (_training,),
-    "table-fairness": (_text_or_table, _chance, _optimal, _run_numbers, _population, _classifiers),
-    "table-utility": (_chance, _optimal, _population, _classifiers),
-    "table-periodic": (_condition, _chance, _population, _classifiers),
+    "table-performance": (_training, _chance_of_model),
+    "table-fairness": (_departures, _text_or_table, _chance, _run_numbers, _classifiers),
+    "table-utility": (_departures, _chance, _classifiers),
+    "table-periodic": (_condition, _departures, _chance, _classifiers),
     "table-resources": (_machine, _same_sentence),
 }
 """Reasons by item, most telling first."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fairshield_experiments.results.accounts import account
+from fairshield_experiments.results.departed import NOTHING, Departed, Find
 from fairshield_experiments.results.names import UNDEFINED, Undefined
 from fairshield_experiments.results.parts import Check
 from fairshield_experiments.results.published import Published, published
@@ -43,16 +44,21 @@ NOT_RUN = PublishedMatch(None)
 
 def compare(item: str, find: Callable[[Published], PublishedMatch]) -> tuple[Check, ...]:
     """One check for each published number of an item to which no convention applies."""
-    return tuple(_check(number, find(number), "") for number in published(item))
+    return tuple(_check(number, find(number), "", NOTHING) for number in published(item))
 
 
 def compare_conventions(
-    item: str, find: Callable[[Published, Undefined], PublishedMatch]
+    item: str, find: Callable[[Published, Undefined], PublishedMatch], departed: Find
 ) -> tuple[Check, ...]:
-    """A check for each published number and each convention for empty groups."""
+    """A check for each published number and each convention for empty groups.
+
+    ``departed`` says what becomes of a number with departures of the published runs.
+    """
     found = cache(find)
     return tuple(
-        _check(number, _with_other_convention(number, found, undefined), undefined)
+        _check(
+            number, _with_other_convention(number, found, undefined), undefined, departed(number)
+        )
         for number in published(item)
         for undefined in UNDEFINED
     )
@@ -68,30 +74,42 @@ def _with_other_convention(
         if other != undefined
     )
     known = tuple((words, found) for words, found in others if found is not None)
-    return PublishedMatch(finding.ours, (*known, *finding.others), finding.notes, finding.spread)
+    return replace(finding, others=(*known, *finding.others))
 
 
-def _check(number: Published, finding: PublishedMatch, undefined: str) -> Check:
+def _check(number: Published, finding: PublishedMatch, undefined: str, departed: Departed) -> Check:
     ours = finding.ours
     if ours is not None and not math.isfinite(ours.value):
         ours = None
     decided = verdict(number, ours)
     text = ""
     if ours is not None and decided != "agrees":
-        text = account(number, ours, finding.others, finding.notes, finding.spread)
+        text = account(
+            number, ours, finding.others, finding.notes, departed=departed,
+            spread=finding.spread,
+        )  # fmt: skip
+    together = None if ours is None else departed.together
     return Check(
         item=number.item,
         what=number.what,
         published=number.value,
         ours=None if ours is None else ours.value,
-        error=None if ours is None or not math.isfinite(ours.error) else ours.error,
+        error=None if ours is None else _known(ours.error),
         verdict=decided,
         account=text,
         chance=None if finding.spread is None else finding.spread.chance(number),
         undefined=undefined,
         unit=number.unit,
         source=number.source,
+        departed=None if together is None else together.value,
+        departed_error=None if together is None else _known(together.error),
+        departed_verdict=None if together is None else verdict(number, together),
+        switch="" if ours is None or decided == "agrees" else departed.switch(number, ours),
     )
+
+
+def _known(error: float) -> float | None:
+    return error if math.isfinite(error) else None
 
 
 def unexplained(checks: Iterable[Check]) -> tuple[Check, ...]:

@@ -8,7 +8,14 @@ from dataclasses import replace
 
 from fairshield_experiments.results.figures import FIGURES, drawn
 from fairshield_experiments.results.parts import Item, Product, Results
-from fairshield_experiments.results.tables import claims, models, more, paper, trainings
+from fairshield_experiments.results.tables import (
+    claims,
+    departures,
+    models,
+    more,
+    paper,
+    trainings,
+)
 from fairshield_experiments.sweep.call import Failure
 from fairshield_experiments.sweep.task import Task
 from fairshield_experiments.sweep.workers import Processes
@@ -55,6 +62,21 @@ TABLES: tuple[Item, ...] = (
         title="What the paper says in words",
         needs=("finite", "periodic"),
         make=claims.claims,
+    ),
+    Item(
+        name="table-as-published",
+        title="The published numbers, by the text and as the published runs were made",
+        needs=("datasets", "models", "finite", "periodic", "resources", "as-published"),
+        make=departures.as_published,
+        published=False,
+    ),
+    Item(
+        name="table-departures",
+        title="What each departure of the published runs changes",
+        needs=("models", "finite", "periodic", "as-published", "ablation"),
+        make=departures.departures,
+        published=False,
+        in_all=False,
     ),
     Item(
         name="table-guaranteed",

@@ -18,6 +18,8 @@ Verdict = Literal["agrees", "close", "better", "differs", "not run"]
 MISSING = "–"
 """A cell without a value."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+DEPARTED = ("table-fairness", "table-utility", "table-periodic")
+"""Items whose numbers the departures of the published runs change: they are simulated."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +41,8 @@ class Results:
         A row per property and horizon: ``seconds``, ``megabytes`` of a synthesis.
     failures
         What did not finish, and why: ``title, error``.
+    departed
+        As ``runs``, of settings with departures of the published runs: ``departures`` names them.
     facts
         Versions, seed, times: what the report prints about itself.
     trainings, training_runs
@@ -55,6 +59,7 @@ class Results:
     facts: Mapping[str, Any] = field(default_factory=dict)
     trainings: pd.DataFrame = field(default_factory=pd.DataFrame)
     training_runs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    departed: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,12 @@ class Check:
     chance
         How probable it is that another training of ours is at least as far from their mean as the
         published number; ``None``: trained once, or of many classifiers.
+    departed, departed_error, departed_verdict
+        The same for our value with all departures of the published runs from the paper's text;
+        ``None``: not run, or of nothing that they change.
+    switch
+        The departure that explains the difference, if one alone does; ``"several"``: more of them
+        do together.
     """
 
     item: str
@@ -137,6 +148,15 @@ class Check:
     unit: str = ""
     source: str = ""
     chance: float | None = None
+    departed: float | None = None
+    departed_error: float | None = None
+    departed_verdict: Verdict | None = None
+    switch: str = ""
+
+    @property
+    def as_published(self) -> Verdict:
+        """The verdict with all departures; the usual one where they change nothing."""
+        return self.departed_verdict or self.verdict
 
     @property
     def like_for_like(self) -> bool:
@@ -157,12 +177,21 @@ class Product:
         """How many published numbers came out how, each measured as it was published."""
         return Counter(check.verdict for check in self.checks if check.like_for_like)
 
+    @property
+    def as_published(self) -> Counter[Verdict]:
+        """The same with all departures of the published runs; empty if they were not run."""
+        own = [check for check in self.checks if check.like_for_like]
+        if own and own[0].item in DEPARTED and not any(c.departed_verdict for c in own):
+            return Counter()
+        return Counter(check.as_published for check in own)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
     """Item is a table or figure of the paper, or one that the paper could not show.
 
-    ``needs`` names the experiments whose rows it is made of.
+    ``needs`` names the experiments whose rows it is made of; what is not ``in_all`` takes time of
+    its own, and is made when it is asked for by name.
     """
 
     name: str
@@ -170,3 +199,4 @@ class Item:
     needs: tuple[str, ...]
     make: Callable[[Results], Product]
     published: bool = True
+    in_all: bool = True

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from fairshield_experiments.published_runs.departures import WORDS
 from fairshield_experiments.results import statistics
 from fairshield_experiments.results.figures import look, render
 from fairshield_experiments.results.figures.rows import conventions, finite, interval, periodic
@@ -82,12 +83,17 @@ def render_report(products: Mapping[Item, Product], results: Results) -> str:
     checks = [check for product in products.values() for check in product.checks]
     counts = sum((product.verdicts for product in products.values()), Counter[Verdict]())
     text = Counter(check.verdict for check in checks if not check.like_for_like)
+    departed = sum((product.as_published for product in products.values()), Counter[Verdict]())
+    if not any(check.departed_verdict for check in checks):
+        departed.clear()
     return _environment().get_template("report.html.j2").render(
         products=products,
         published={item: made for item, made in products.items() if item.published},
         beyond={item: made for item, made in products.items() if not item.published},
         checks=checks,
         counts={verdict: counts[verdict] for verdict in VERDICTS},
+        as_published={verdict: departed[verdict] for verdict in VERDICTS},
+        departures="; ".join(f"{name} ({words})" for name, words in WORDS.items()),
         text_counts={verdict: text[verdict] for verdict in VERDICTS},
         problems=_problems(results.datasets),
         accounts=accounts(products),

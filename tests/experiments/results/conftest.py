@@ -30,4 +30,5 @@ def small(complete: Results) -> Results:
         datasets=complete.datasets[complete.datasets["environment"].isin(here)],
         metrics=complete.metrics[complete.metrics["environment"].isin(here)],
         runs=complete.runs[complete.runs["environment"].isin(here)],
+        departed=complete.departed[complete.departed["environment"].isin(here)],
     )

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairshield_experiments.results.accounts import NO_REASON, NOT_SHOWN, account
+from fairshield_experiments.results.accounts import NO_REASON, account
 from fairshield_experiments.results.checks import unexplained
+from fairshield_experiments.results.departed import Departed
 from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS
-from fairshield_experiments.results.parts import Check, Product
+from fairshield_experiments.results.parts import DEPARTED, Check, Product
 from fairshield_experiments.results.published import FILES, Published, published
 from fairshield_experiments.results.statistics import Estimate
 from fairshield_experiments.results.trainings import Spread, p_value
@@ -116,23 +117,84 @@ def test_an_account_gives_the_other_ways_of_measuring_and_what_they_give() -> No
     words = account(LOSS, Estimate(9.0, 0.1, 30), [("Measured otherwise", Estimate(1.9, 0.1, 30))])
     assert words.startswith("Measured otherwise we get 1.900 ± 0.100 %, which agrees.")
     assert "Which people were drawn does not explain" in words
-    assert NOT_SHOWN not in words
     near = account(LOSS, Estimate(2.2, 0.14, 30))
     assert "the draw of people may explain it" in near
-    assert NOT_SHOWN not in near
 
 
-def test_what_nothing_explains_is_said_to_be_unexplained() -> None:
-    for others in ((), [("Measured otherwise", Estimate(8.0, 0.1, 30))]):
-        assert account(LOSS, Estimate(9.0, 0.1, 30), others).endswith(NOT_SHOWN)
+def test_an_account_names_the_departures_that_can_change_the_number() -> None:
+    numbers = {(n.shield, n.prop, n.measure): n for n in published("table-periodic")}
+    static = numbers["static-bounded", "demographic-parity", "fairness satisfied"]
+    words = account(static, Estimate(77.0, 1.4, 420))
+    assert "departed from the text here: missing-entries (an entry" in words
+    assert "; prices (values come from a table made at cost ¼" in words
+    assert "person-twice" not in words
+    unshielded = numbers["none", "equal-opportunity", "fairness satisfied"]
+    words = account(unshielded, Estimate(10.0, 1.0, 420))
+    assert "here: population (each run" in words
+    assert "prices" not in words
 
 
-def test_a_number_that_another_training_may_have_is_not_called_unexplained() -> None:
+FAR, NEAR = Estimate(9.0, 0.1, 30), Estimate(2.0, 0.1, 30)
+
+
+def test_a_departure_that_comes_nearest_alone_explains_a_difference() -> None:
+    departed = Departed(NEAR, {"prices": Estimate(6.0, 0.1, 30), "population": FAR})
+    assert departed.switch(LOSS, FAR) == "prices"
+    words = account(LOSS, FAR, departed=departed)
+    assert (
+        "With all departures of the published runs we get 2.000 ± 0.100 %, which agrees." in words
+    )
+    assert "The departure prices alone gives 6.000 ± 0.100 %." in words
+    assert "What is left" not in words
+
+
+def test_departures_that_explain_nothing_alone_do_so_together() -> None:
+    alone = {"prices": Estimate(8.0, 0.1, 30)}
+    assert Departed(NEAR, alone).switch(LOSS, FAR) == "several"
+    assert Departed(Estimate(8.5, 0.1, 30), alone).switch(LOSS, FAR) == ""
+    assert Departed(NEAR, {}).switch(LOSS, FAR) == ""
+
+
+def test_what_departures_leave_has_a_chance() -> None:
+    left = Departed(Estimate(4.9, 1.0, 30), {})
+    words = account(LOSS, FAR, departed=left)
+    # (3 - 0.005) / (1.0 √2) = 2.1 standard errors
+    assert "What is left is 2.1 standard errors" in words
+    assert "chance alone makes as much in 3.4 % of cases" in words
+    wide = account(LOSS, FAR, departed=left, spread=Spread((6.0, 9.0, 12.0)))
+    # (3 - 0.005) / √(2 (1 + 9)) = 0.67
+    assert "What is left is 0.7 standard errors" in wide
+    assert "training included: chance alone makes as much in 50 % of cases" in wide
+    assert "our standard error includes that" in wide
+    assert "our standard error leaves that out" in words
+
+
+def test_single_models_have_a_chance_too() -> None:
+    number = next(n for n in published("table-performance") if n.measure == "accuracy")
+    words = account(number, Estimate(number.value + 1, 0.5, 1))
+    assert "covers the choice of test people only" in words
+    assert "The difference is 1.3 standard errors" in words
+    spread = Spread((number.value, number.value + 0.5, number.value + 1))
+    assert "covers the training as well" in account(
+        number, Estimate(number.value + 1, 0.5, 1), spread=spread
+    )
+
+
+def test_checks_have_both_readings(checks: tuple[Check, ...]) -> None:
+    for check in checks:
+        simulated = check.item in DEPARTED
+        assert (check.departed_verdict is not None) == simulated
+        if not simulated:
+            assert check.as_published == check.verdict
+        assert not (check.switch and check.verdict == "agrees")
+    assert {check.switch for check in checks} >= {"prices", "person-twice"}
+
+
+def test_accounts_say_what_several_trainings_make_of_a_number() -> None:
     ours, wide, narrow = Estimate(9.0, 0.1, 30), Spread((1.0, 9.0, 4.0)), Spread((9.0, 9.1, 8.9))
-    words = account(LOSS, ours, spread=wide)
-    assert f"chance: p = {p_value(wide.chance(LOSS))}." in words
-    assert NOT_SHOWN not in words
-    assert account(LOSS, ours, spread=narrow).endswith(NOT_SHOWN)
+    for spread in (wide, narrow):
+        assert f"chance: p = {p_value(spread.chance(LOSS))}." in account(LOSS, ours, spread=spread)
+    assert wide.chance(LOSS) > narrow.chance(LOSS)
 
 
 def test_less_time_and_memory_are_better_and_more_differs() -> None:

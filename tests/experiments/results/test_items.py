@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 EXPERIMENTS = {
     *("datasets", "models", "finite", "periodic", "paths", "resources"),
-    *("inputs", "guaranteed", "support", "baselines", "trainings"),
+    *("inputs", "guaranteed", "support", "baselines", "trainings", "as-published", "ablation"),
 }
 OF_RUNS = [item for item in ITEMS if {"finite", "periodic"} & set(item.needs)]
 items = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
@@ -75,6 +75,7 @@ def test_frames_with_columns_only_are_as_good_as_empty(item: Item, small: Result
         datasets=small.datasets.iloc[:0],
         metrics=small.metrics.iloc[:0],
         runs=small.runs.iloc[:0],
+        departed=small.departed.iloc[:0],
         resources=small.resources.iloc[:0],
     )
     assert {check.verdict for check in item.make(bare).checks} <= {"not run"}
