@@ -91,6 +91,7 @@ def account(
         *notes,
         spread.sentence(number) if spread else "",
         *_with_departures(case, departed),
+        left_over(number, departed, training),
         *(reason(case) for reason in REASONS.get(number.item, ())),
     ]
     return " ".join(filter(None, sentences)) or NO_REASON
@@ -105,9 +106,16 @@ def _with_departures(case: Case, departed: Departed) -> Iterator[str]:
     switch = departed.switch(number, case.ours)
     if switch in departed.alone:
         yield f"The departure {switch} alone gives {_text(number, departed.alone[switch])}."
-    left = Case(number, departed.together, case.training)
-    if verdict(number, left.ours) == "differs" and math.isfinite(left.error):
-        yield f"What is left {_by_chance(left)}."
+
+
+def left_over(number: Published, departed: Departed, training: float = math.nan) -> str:
+    """What all departures of the published runs do not explain, and with what chance."""
+    if departed.together is None or verdict(number, departed.together) != "differs":
+        return ""
+    case = Case(number, departed.together, training)
+    if not math.isfinite(case.error) or case.error == 0:
+        return "What is left has no known chance, as there is no standard error."
+    return f"What is left {_by_chance(case)}."
 
 
 def _by_chance(case: Case) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fairshield_experiments.results.accounts import account
+from fairshield_experiments.results.accounts import account, left_over
 from fairshield_experiments.results.departed import NOTHING, Departed, Find
 from fairshield_experiments.results.names import UNDEFINED, Undefined
 from fairshield_experiments.results.parts import Check
@@ -104,6 +104,7 @@ def _check(number: Published, finding: PublishedMatch, undefined: str, departed:
         departed=None if together is None else together.value,
         departed_error=None if together is None else _known(together.error),
         departed_verdict=None if together is None else verdict(number, together),
+        left="" if together is None else left_over(number, departed, finding.training),
         switch="" if ours is None or decided == "agrees" else departed.switch(number, ours),
     )
 

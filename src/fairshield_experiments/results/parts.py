@@ -132,6 +132,8 @@ class Check:
     departed, departed_error, departed_verdict
         The same for our value with all departures of the published runs from the paper's text;
         ``None``: not run, or of nothing that they change.
+    left
+        Plain words on what the departures do not explain, if the number differs with all of them.
     switch
         The departure that explains the difference, if one alone does; ``"several"``: more of them
         do together.
@@ -151,6 +153,7 @@ class Check:
     departed: float | None = None
     departed_error: float | None = None
     departed_verdict: Verdict | None = None
+    left: str = ""
     switch: str = ""
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairshield_experiments.results.accounts import NO_REASON, account
+from fairshield_experiments.results.accounts import NO_REASON, account, left_over
 from fairshield_experiments.results.checks import unexplained
 from fairshield_experiments.results.departed import Departed
 from fairshield_experiments.results.names import ENVIRONMENTS, LEARNERS, METRICS
@@ -162,11 +162,14 @@ def test_what_departures_leave_has_a_chance() -> None:
     assert "What is left is 2.1 standard errors" in words
     assert "chance alone makes as much in 3.4 % of cases" in words
     wide = account(LOSS, FAR, departed=left, spread=Spread((6.0, 9.0, 12.0)))
-    # (3 - 0.005) / √(2 (1 + 9)) = 0.67
+    # (3 - 0.005) / (3.0 √2) = 0.71
     assert "What is left is 0.7 standard errors" in wide
-    assert "training included: chance alone makes as much in 50 % of cases" in wide
+    assert "training included: chance alone makes as much in 48 % of cases" in wide
     assert "our standard error includes that" in wide
     assert "our standard error leaves that out" in words
+    assert left_over(LOSS, left) in words
+    assert "no known chance" in left_over(LOSS, Departed(Estimate(9.0, math.nan, 1), {}))
+    assert left_over(LOSS, Departed(NEAR, {})) == left_over(LOSS, Departed(None, {})) == ""
 
 
 def test_single_models_have_a_chance_too() -> None:
@@ -187,6 +190,8 @@ def test_checks_have_both_readings(checks: tuple[Check, ...]) -> None:
         if not simulated:
             assert check.as_published == check.verdict
         assert not (check.switch and check.verdict == "agrees")
+        assert bool(check.left) == (check.departed_verdict == "differs")
+    assert any(check.left for check in checks)
     assert {check.switch for check in checks} >= {"prices", "person-twice"}
 
 

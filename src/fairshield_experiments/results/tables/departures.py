@@ -52,7 +52,7 @@ def as_published(results: Results) -> Product:
         title="Published numbers, the paper's text and the published runs",
         columns=(
             *("number", "source", "published", "text", "verdict"),
-            *("as published", "verdict as published", "explained by"),
+            *("as published", "verdict as published", "explained by", "what is left"),
         ),
         rows=tuple(map(_row, checks)),
         n_keys=2,
@@ -82,7 +82,7 @@ def _counts(reading: str, found: Mapping[str, int]) -> tuple[str, ...]:
 def _row(check: Check) -> tuple[str, ...]:
     decimals = _decimals(check)
     if check.ours is None:
-        return (check.what, check.source, *[cells.MISSING] * 6)
+        return (check.what, check.source, *[cells.MISSING] * 7)
     simulated = check.item in DEPARTED
     return (
         check.what,
@@ -93,6 +93,7 @@ def _row(check: Check) -> tuple[str, ...]:
         _value(check.departed, check.departed_error, decimals) if simulated else _SAME,
         (check.departed_verdict or cells.MISSING) if simulated else check.verdict,
         check.switch or cells.MISSING,
+        (check.left if simulated else check.account * (check.verdict == "differs")) or "",
     )
 
 
