@@ -60,7 +60,7 @@ class Reproduction:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """Verdicts on the published numbers, counted; each was measured as it was published."""
+        """Verdicts on the published numbers, by the published convention on empty groups."""
         return sum((product.verdicts for product in self.products.values()), Counter())
 
     @property

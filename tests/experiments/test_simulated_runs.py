@@ -253,6 +253,16 @@ def _gained(frame: pd.DataFrame, column: str) -> Any:
     return frame.groupby("run")[column].diff().fillna(frame[column]).to_numpy()
 
 
+def test_the_published_condition_of_dynamic_is_an_argument_slip() -> None:
+    frame = simulate(setting(shield="dynamic", kind="equal-opportunity"), scored(n=100))
+    by_run = frame.groupby("run")  # rows are in the order of periods
+    n_a, k_a, n_b = (by_run[name].shift(fill_value=0) for name in ("n_a", "k_a", "n_b"))
+    expected = (k_a == 0) | (n_b <= k_a * n_a)
+    assert (frame["condition_published"] == expected).all()
+    assert expected[frame["period"] == 1].all()
+    assert not expected.all()
+
+
 def test_an_inactive_shield_keeps_all_proposals_where_its_condition_fails() -> None:
     frame = simulate(setting(shield="inactive", bound="0.05", period_length=5), scored())
     failed = ~frame["condition"].astype(bool)

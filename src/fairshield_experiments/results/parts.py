@@ -177,7 +177,7 @@ class Product:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many published numbers came out how, each measured as it was published."""
+        """How many published numbers came out how, by the published convention on empty groups."""
         return Counter(check.verdict for check in self.checks if check.like_for_like)
 
     @property
