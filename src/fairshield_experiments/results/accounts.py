@@ -39,6 +39,11 @@ class Case:
     ours: Estimate
     training: float = math.nan
 
+    @staticmethod
+    def of(number: Published, ours: Estimate, spread: Spread | None) -> Case:
+        """A case; ``spread`` is our number in several trainings, if there were several."""
+        return Case(number, ours, math.nan if spread is None else spread.deviation)
+
     @property
     def away(self) -> float:
         """Ours minus the published value."""
@@ -85,13 +90,13 @@ def account(
     spread
         Our number in several trainings.
     """
-    case = Case(number, ours, math.nan if spread is None else spread.deviation)
+    case = Case.of(number, ours, spread)
     sentences = [
         *(_other(number, words, found) for words, found in others),
         *notes,
         spread.sentence(number) if spread else "",
         *_with_departures(case, departed),
-        left_over(number, departed, training),
+        left_over(number, departed, spread),
         *(reason(case) for reason in REASONS.get(number.item, ())),
     ]
     return " ".join(filter(None, sentences)) or NO_REASON
@@ -108,11 +113,11 @@ def _with_departures(case: Case, departed: Departed) -> Iterator[str]:
         yield f"The departure {switch} alone gives {_text(number, departed.alone[switch])}."
 
 
-def left_over(number: Published, departed: Departed, training: float = math.nan) -> str:
+def left_over(number: Published, departed: Departed, spread: Spread | None = None) -> str:
     """What all departures of the published runs do not explain, and with what chance."""
     if departed.together is None or verdict(number, departed.together) != "differs":
         return ""
-    case = Case(number, departed.together, training)
+    case = Case.of(number, departed.together, spread)
     if not math.isfinite(case.error) or case.error == 0:
         return "What is left has no known chance, as there is no standard error."
     return f"What is left {_by_chance(case)}."

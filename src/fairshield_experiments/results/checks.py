@@ -104,7 +104,7 @@ def _check(number: Published, finding: PublishedMatch, undefined: str, departed:
         departed=None if together is None else together.value,
         departed_error=None if together is None else _known(together.error),
         departed_verdict=None if together is None else verdict(number, together),
-        left="" if together is None else left_over(number, departed, finding.training),
+        left="" if together is None else left_over(number, departed, finding.spread),
         switch="" if ours is None or decided == "agrees" else departed.switch(number, ours),
     )
 
