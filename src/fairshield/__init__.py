@@ -43,6 +43,7 @@ from fairshield.spec import (
     Measured,
     PredictiveEquality,
     Property,
+    RateDifference,
     ShareParity,
 )
 from fairshield.synthesis import synthesize
@@ -111,6 +112,7 @@ __all__ = [
     "Policy",
     "PredictiveEquality",
     "Property",
+    "RateDifference",
     "Reading",
     "Run",
     "ShadowReport",

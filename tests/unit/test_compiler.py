@@ -24,6 +24,7 @@ COMPILED = [
     "runtime.compiled",
     "runtime.evaluate",
     "synthesis.exact.best_effort",
+    "synthesis.exact.counted_kernels",
     "synthesis.exact.kernels",
     "synthesis.exact.many_kernels",
     "synthesis.exact.row_kernels",

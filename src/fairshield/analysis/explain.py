@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairshield.base.errors import check_kind
 from fairshield.policy import Policy
 from fairshield.runtime.step import Decision, Why
+from fairshield.spec.counting import after_gain
 from fairshield.synthesis import cost_to_go
 
 
@@ -92,15 +93,16 @@ def explain(policy: Policy, decision: Decision) -> Explanation:
 def _after(policy: Policy, decision: Decision, *, accepted: bool) -> float:
     """Expected further cost after one decision, over both outcomes where they matter."""
     decided = decision.position + 1
-    before = policy.start.plus(decision.seen_before)
-    counted = cost_to_go(policy, before.after(decision.group, accepted=accepted), decided)
-    if not policy.labelled:
-        return counted
-    unchanged = cost_to_go(policy, before, decided)
-    if math.inf in (counted, unchanged):
-        return math.inf
-    z = _relevance(policy, decision)
-    return z * counted + (1.0 - z) * unchanged
+    before, group = policy.start.plus(decision.seen_before), policy.groups.index(decision.group)
+    nobody = (0, 0) * len(policy.groups)
+    ends = [
+        cost_to_go(policy, before.plus(after_gain(nobody, group, gain)), decided)
+        for gain in reversed(policy.prop.counting.possible(accepted))
+    ]
+    if len(ends) == 1 or math.inf in ends:
+        return max(ends)
+    z, (told, untold) = _relevance(policy, decision), ends
+    return z * told + (1.0 - z) * untold
 
 
 def _planned_cost(policy: Policy, decision: Decision) -> float:
@@ -118,7 +120,7 @@ def _relevance(policy: Policy, decision: Decision) -> float:
     step = decision.position if len(table.probs) > 1 else 0
     level = min(int(policy.decisions.levels_of(decision.cost)), len(policy.edges) - 1)
     group = policy.groups.index(decision.group)
-    chance = table.relevance(policy.prop.relevant_outcome)
+    chance = table.relevance(policy.prop.counting.outcome)
     return float(chance[step, group, int(decision.proposed), level])
 
 

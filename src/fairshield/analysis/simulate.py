@@ -19,8 +19,7 @@ from fairshield.base.renamed import Renamed
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
 from fairshield.policy import Policy
-from fairshield.policy.codes import accepts
-from fairshield.policy.jitable import answer, count_up_to
+from fairshield.policy.jitable import accepted_by, answer, count, count_up_to
 from fairshield.runtime.compiled import decide_batches
 from fairshield.runtime.judging import judged
 from fairshield.runtime.requests import Requests
@@ -206,7 +205,7 @@ def _simulate_batch(
     policy: Policy, draw: _Sampler, requests: Floats, outcomes: Floats, stops: Ints, paid: Floats,
     overruled: Ints, ends: Ints, overruled_at: Ints, paths: Ints,
 ) -> None:  # fmt: skip
-    groups, proposed, level, chance = draw.table.draw(requests, policy.prop.relevant_outcome)
+    groups, proposed, level, chance = draw.table.draw(requests, policy.prop.counting.outcome)
     relevant = outcomes < chance if policy.labelled else np.ones(requests.shape, bool)
     levels, costs = draw.levels[level].astype(np.int32), draw.costs[level]
     asked = Requests(groups, proposed, levels, costs, relevant)
@@ -217,7 +216,7 @@ def _simulate_batch(
     for g in range(len(policy.groups)):
         overruled_at[:, g] += (differ & (groups == g)).sum(axis=0)
     for i, final in enumerate((accepted, proposed)):
-        counters = asked.gained(final, len(policy.groups))
+        counters = asked.gained(final, policy.prop.counting, len(policy.groups))
         ends[i] = counters[:, stops]
         paths[i] = counters[: paths.shape[1]]
 
@@ -231,7 +230,7 @@ class _Sampler:
         self.cumulative = table.cumulative()
         self.costs = table.levels
         self.levels = policy.decisions.levels_of(table.levels)
-        relevant = table.relevance(policy.prop.relevant_outcome)
+        relevant = table.relevance(policy.prop.counting.outcome)
         self.relevant = relevant.reshape(steps, -1)
 
 
@@ -257,16 +256,14 @@ def _simulate(
             cell = min(count_up_to(cumulative[i], requests[window, t]), cumulative.shape[1] - 1)
             g, r, c = cell // (2 * n_levels), cell // n_levels % 2, cell % n_levels
             code = answer(tables, t, at[0], g)[2]
-            accept: Any = np.int64(accepts(tables.ranks, code, t, g, r == 1, levels[c]))
+            accept: Any = np.int64(accepted_by(tables, code, t, g, r == 1, levels[c]))
             if accept != r:
                 paid[window] += costs[c]
                 overruled[window] += 1
                 overruled_at[t, g] += 1
-            if not tables.labelled or outcomes[window, t] < relevant[i, cell]:
-                at[0, 2 * g] += 1
-                at[1, 2 * g] += 1
-                at[0, 2 * g + 1] += accept
-                at[1, 2 * g + 1] += r
+            told = not tables.labelled or outcomes[window, t] < relevant[i, cell]
+            count(tables, at[0], g, accept, told)
+            count(tables, at[1], g, r, told)
             if t + 1 == stops[stop]:
                 _write(ends, window, stop, at)
                 stop = min(stop + 1, len(stops) - 1)

@@ -72,8 +72,10 @@ class RecordRun:
 
     def warn_of_outcomes(self) -> None:
         """Warn if the outcomes of the records look filled in."""
-        relevant = bool(self.policy.prop.relevant_outcome)
-        self._outcomes.coverage(relevant=relevant).warn("by what was proposed")
+        counting = self.policy.prop.counting
+        if counting.needs_all_outcomes:
+            told = self._outcomes.coverage(relevant=bool(counting.outcome))
+            told.warn("by what was proposed")
 
     def request(self, record: Record) -> Request:
         """The request of a record; group names are compared as text, which is all a CSV has."""

@@ -22,7 +22,7 @@ def request_of(
 
     The other arguments are those of :meth:`Request.of`.
     """
-    labelled = prop is not None and prop.relevant_outcome is not None
+    labelled = prop is not None and prop.counting.labelled
     request = Request.of(record, groups, empty=empty, labelled=labelled)
     if labelled and request.outcome is None:
         raise InvalidValueError(

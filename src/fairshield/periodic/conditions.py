@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fairshield.base.counts import is_whole
@@ -82,6 +83,15 @@ class Condition(ABC):
         return None
 
 
+@lru_cache(maxsize=1024)
+def _added(each: frozenset[int], left: int) -> frozenset[tuple[int, int]]:
+    """What ``left`` decisions, of which each adds one of these numbers, may add to two groups."""
+    if not left:
+        return frozenset({(0, 0)})
+    before = _added(each, left - 1)
+    return frozenset(after for a, b in before for n in each for after in ((a + n, b), (a, b + n)))
+
+
 @dataclass(frozen=True)
 class EqualDenominators(Condition):
     """EqualDenominators says that both groups have equally many relevant people.
@@ -98,10 +108,16 @@ class EqualDenominators(Condition):
     def words(self) -> str:
         least = self.prop.min_support
         support = f", and at least {least}, or none" if least > 1 else ""
+        if not self.prop.counting.of_people:
+            return f"the denominators of the two groups are equal{support}"
         return f"the two groups have equally many relevant people{support}"
 
     def possible(self, start: Counters, gained: Counters, left: int) -> bool:
         n_a, _, n_b, _ = gained
+        if not self.prop.counting.of_people:
+            equal = self._equal_after(left)
+            least = self.prop.min_support
+            return any(n_a + m == n_b + o and (n_a + m == 0 or n_a + m >= least) for m, o in equal)
         missing, spare = abs(n_a - n_b), left - abs(n_a - n_b)
         if missing > left or (self.prop.relevant_outcome is None and spare % 2):
             return False
@@ -109,6 +125,10 @@ class EqualDenominators(Condition):
         # Where the outcome says who counts, a period may have nobody who counts.
         silent = n_a == n_b == 0 and self.prop.relevant_outcome is not None
         return most == 0 or most >= self.prop.min_support or silent
+
+    def _equal_after(self, left: int) -> frozenset[tuple[int, int]]:
+        """What so many decisions may add to both denominators."""
+        return _added(frozenset(seen for seen, _ in self.prop.counting.gains), left)
 
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         if left:

@@ -28,6 +28,7 @@ from fairshield.runtime.requests import Requests
 from fairshield.runtime.shield import Shield
 from fairshield.runtime.step import Decision, Why
 from fairshield.spec import Property, Verdict
+from fairshield.spec.counting import after_gain
 from fairshield.synthesis import least_cost
 
 State = RunState | Mapping[str, Any]
@@ -238,12 +239,14 @@ class Course:
         pending, left = plan.shield.pending, self.remaining
         if pending is None or not self._against:
             return False
-        now = plan.shield.counts
+        now, group = plan.shield.counts, self.policy.groups.index(pending.group)
+        nobody = (0, 0) * len(self.policy.groups)
         inputs = self.policy.inputs.after(self._position, left)
         return all(
             least_cost(Specification.of(self.prop, inputs, horizon=left, start=counts)) < math.inf
             if left else self.prop.holds(counts)
-            for counts in (now, now.after(pending.group, accepted=pending.accepted))
+            for gain in self.prop.counting.possible(pending.accepted)
+            for counts in (now.plus(after_gain(nobody, group, gain)),)
         )  # fmt: skip
 
     def _gained(self) -> At:

@@ -103,8 +103,7 @@ class CumulativePolicy(PeriodicPolicy):
         return self.period
 
     def begins_with(self, counts: Counts, completed: int) -> bool:
-        seen, most = _seen(counts) - _seen(self.start), completed * self.period
-        return seen <= most if self.labelled else seen == most
+        return self.prop.counting.fits(_seen(counts) - _seen(self.start), completed * self.period)
 
     @property
     def attainable(self) -> bool:
@@ -341,10 +340,25 @@ def difference_of_rates(prop: Property, title: str, grounds: str) -> DifferenceO
     """``prop`` as a difference of rates; raises if it is none, which the theorem needs."""
     if prop.difference is not None:
         return prop.difference
-    raise InvalidValueError(
-        f"{prop} is not a difference of rates: the guarantee of {title} shields rests on "
-        f"{grounds} and says nothing about it. Use a Dynamic or an exact periodic shield, which "
-        "work with any property"
+    what = (
+        "is not a difference of rates"
+        if prop.additive is None
+        else ("is a difference of rates whose denominators are not people")
+    )
+    raise _says_nothing(f"{prop} {what}", title, grounds)
+
+
+def additive_difference(prop: Property, title: str, grounds: str) -> DifferenceOfRates:
+    """``prop`` as a difference of rates with any additive counters; raises if it is none."""
+    if prop.additive is not None:
+        return prop.additive
+    raise _says_nothing(f"{prop} is not a difference of rates", title, grounds)
+
+
+def _says_nothing(what: str, title: str, grounds: str) -> InvalidValueError:
+    return InvalidValueError(
+        f"{what}: the guarantee of {title} shields rests on {grounds} and says nothing about it. "
+        "Use a Dynamic or an exact periodic shield, which work with any property"
     )
 
 

@@ -91,5 +91,5 @@ class Dynamic(CumulativePolicy):
 
 def inactive(prop: Property, inputs: Inputs, left: int, counts: Counts) -> Policy:
     """A policy that keeps every proposal."""
-    free = NoRequirement(prop.relevant_outcome)
+    free = NoRequirement.like(prop)
     return make_policy(Specification.of(free, inputs, horizon=left, start=counts))

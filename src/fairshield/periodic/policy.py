@@ -264,7 +264,7 @@ class PeriodicPolicy(ABC):
     @property
     def labelled(self) -> bool:
         """Whether decisions must be followed by their outcome."""
-        return self.prop.relevant_outcome is not None
+        return self.prop.counting.labelled
 
     # What people and files read -------------------------------------------------------------
 

@@ -327,7 +327,9 @@ class Run(Course):
         start = np.array(self._start.numbers())
         then = ends[:, np.newaxis]
         if self._checkpoints:
-            then = rows.gained(accepted, len(self.policy.groups))[:, self.policy.due]
+            then = rows.gained(accepted, self.prop.counting, len(self.policy.groups))[
+                :, self.policy.due
+            ]
         self._end_many(start + then)
         return accepted.reshape(-1)
 
@@ -339,12 +341,13 @@ class Run(Course):
         before = plan.gained()
         batch = plan.shield.decide_many(who, asked.proposed, asked.costs, outcomes, reasons=reasons)
         if self._condition is not None and not self._condition.known_at_start:
-            gained = asked.gained(batch.accepted)[1:] + np.array(before)
+            gained = asked.gained(batch.accepted, self.prop.counting)[1:] + np.array(before)
             for step, at in enumerate(gained.tolist(), start=1):
                 self._check_condition(Counters(*at), step)
         here = range(self._position + 1, self._position + len(who) + 1)
         if points := [point for point in self.policy.due[:-1] if point in here]:
-            gained = asked.gained(batch.accepted, len(self.policy.groups)) + np.array(before)
+            counting, n_groups = self.prop.counting, len(self.policy.groups)
+            gained = asked.gained(batch.accepted, counting, n_groups) + np.array(before)
             for point in points:
                 then = gained[point - self._position].tolist()
                 self._judge_moment(self._start.plus(tuple(then)), point)

@@ -15,6 +15,7 @@ from fairshield.periodic.conditions import Balanced, Condition, EqualDenominator
 from fairshield.periodic.cumulative import (
     NOTHING,
     CumulativePolicy,
+    additive_difference,
     counters,
     difference_of_rates,
 )
@@ -37,6 +38,10 @@ class _Static(CumulativePolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_property()
+
+    def check_property(self) -> None:
+        """Refuse a property that the theorem says nothing about."""
         difference_of_rates(self.prop, self.title, _GROUNDS)
 
     @cached_property
@@ -80,9 +85,16 @@ class StaticFair(_Static):
     title = "Static-Fair"
     order = 1
 
+    @classmethod
+    def compared_by_default(cls, prop: Property) -> bool:
+        return prop.additive is not None
+
+    def check_property(self) -> None:
+        additive_difference(self.prop, self.title, _GROUNDS)
+
     @cached_property
     def condition(self) -> Condition:
-        return EqualDenominators(difference_of_rates(self.prop, self.title, _GROUNDS))
+        return EqualDenominators(additive_difference(self.prop, self.title, _GROUNDS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

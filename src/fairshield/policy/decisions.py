@@ -1,9 +1,10 @@
 """Decisions: the interface to what a policy decides in every state.
 
-Three classes implement it: a table of rows
+Four classes implement it: a table of rows
 (:class:`fairshield.policy.row_decisions.RowDecisions`), a table of numbered states
-(:class:`fairshield.policy.many.StateDecisions`), and prices with certificates, which compute each
-decision when it is asked for (:class:`fairshield.policy.long.PriceDecisions`).
+(:class:`fairshield.policy.many.StateDecisions`), one of counted states
+(:class:`fairshield.policy.counted.CountedDecisions`), and prices with certificates, which compute
+each decision when it is asked for (:class:`fairshield.policy.long.PriceDecisions`).
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ class Decisions(ABC):
     stored_as: ClassVar[str]
     """Their name in files."""
 
+    by_level: ClassVar[bool] = False
+    """Whether the code says of each proposal and cost level whether it is overruled."""
+
     edges: NDArray[np.float64]
     ranks: NDArray[np.int64]
     endgame: int | None = None
@@ -112,6 +116,10 @@ class Decisions(ABC):
         function that has them as arguments already.
         """
         return self.look_up
+
+    def overrules(self, code: int, proposed: bool, level: int) -> bool:
+        """Whether a code :attr:`by_level` overrules this proposal at this cost level."""
+        raise NotImplementedError("the code says how many cost levels are overruled")
 
     @abstractmethod
     def feasible(self, t: int, at: At) -> bool:

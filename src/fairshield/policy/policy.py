@@ -31,6 +31,7 @@ TRUSTS = "fair only on sequences to which the input model gives a positive proba
 _KINDS = {
     _TABLE: ("fairshield.policy.row_decisions", "RowDecisions"),
     "many": ("fairshield.policy.many", "StateDecisions"),
+    "counted": ("fairshield.policy.counted", "CountedDecisions"),
     "long": ("fairshield.policy.long", "PriceDecisions"),
 }
 """Decisions by their name in files, loaded when a file has them."""

@@ -115,6 +115,12 @@ class Specification:
                 "requests of probability 0 in the input model for impossible"
             )
         self._check_ceiling()
+        asked = "a ceiling" if self.ceiling is not None else "trust_support"
+        if (self.ceiling is not None or self.trust_support) and not self.prop.counting.of_people:
+            raise InvalidValueError(
+                f"{asked} is for properties that count people, and {self.prop} counts decisions: "
+                "leave it out"
+            )
 
     def _check_ceiling(self) -> None:
         ceiling = self.ceiling
@@ -140,7 +146,7 @@ class Specification:
     @property
     def labelled(self) -> bool:
         """Whether decisions must be followed by their outcome."""
-        return self.prop.relevant_outcome is not None
+        return self.prop.counting.labelled
 
     @property
     def plan_length(self) -> int:
@@ -242,7 +248,7 @@ class Specification:
         """:meth:`since_start`, checked to be what ``decided`` decisions can lead to."""
         at = self.since_start(counts)
         seen = sum(at[::2])
-        fits = is_whole(decided) and (seen <= decided if self.labelled else seen == decided)
+        fits = is_whole(decided) and self.prop.counting.fits(seen, decided)
         if not fits or decided > self.horizon:
             raise InvalidValueError(
                 f"{seen} people counted since the start do not fit {decided!r} decisions of a "
@@ -356,7 +362,7 @@ def _check_terminal(prop: Property, terminal: Property | None) -> None:
         raise InvalidValueError(
             f"terminal is a property such as Sustained(prop), or None, got {terminal!r}"
         )
-    if terminal.relevant_outcome != prop.relevant_outcome:
+    if terminal.counting != prop.counting:
         raise InvalidValueError(
             f"terminal {terminal} must count the same people as {prop}: those with the same "
             "outcome, or everybody"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.base.counts import At, after
+from fairshield.base.counts import At
 from fairshield.base.extras import can_compile
 from fairshield.policy import Policy
 from fairshield.runtime.requests import Requests
 from fairshield.runtime.step import verdict
+from fairshield.spec.counting import after_gain
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -37,12 +38,11 @@ def decide_windows(policy: Policy, at: At, requests: Requests) -> tuple[Flags, I
 
 def one_by_one(policy: Policy, t: int, at: At, requests: Requests) -> tuple[Flags, At]:
     """:func:`decide_batch` by the rule for single requests, without the compiler."""
-    accepted = np.empty(len(requests.groups), np.bool_)
+    accepted, gains = np.empty(len(requests.groups), np.bool_), policy.prop.counting.gains
     columns = (requests.groups, requests.proposed, requests.costs, requests.relevant)
     people = zip(*(column.tolist() for column in columns), strict=True)
     for i, (group, proposed, cost, relevant) in enumerate(people):
         accept, _ = verdict(policy, t + i, at, group, proposed, cost)
         accepted[i] = accept
-        if relevant:
-            at = after(at, group, accept)
+        at = after_gain(at, group, gains[2 * accept + relevant])
     return accepted, at

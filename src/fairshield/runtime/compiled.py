@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from fairshield.base.compiler import NO_ALLOCATION, jit
 from fairshield.base.counts import At
 from fairshield.policy import Policy
-from fairshield.policy.codes import accepts
 from fairshield.policy.decisions import Stretch
-from fairshield.policy.jitable import answer
+from fairshield.policy.jitable import accepted_by, answer, count
 from fairshield.runtime.batches import one_by_one
 from fairshield.runtime.requests import Requests
 
@@ -27,9 +26,9 @@ _jit = jit(**NO_ALLOCATION)
 
 @_jit
 def verdict(tables: Any, t: int, at: Ints, group: int, proposed: bool, level: int) -> bool:
-    """Whether to accept, by the tables of rows or of numbered states."""
+    """Whether to accept, by the tables of rows, of numbered or of counted states."""
     code = answer(tables, t, at, group)[2]
-    return accepts(tables.ranks, code, t, group, proposed, level)
+    return accepted_by(tables, code, t, group, proposed, level)
 
 
 @_jit
@@ -41,11 +40,9 @@ def decide_stream(
     for i in range(len(groups)):
         g = np.int64(groups[i])
         code = answer(tables, t + i, at, g)[2]
-        accept = accepts(tables.ranks, code, t + i, g, proposed[i], np.int64(levels[i]))
+        accept = accepted_by(tables, code, t + i, g, proposed[i], np.int64(levels[i]))
         accepted[i] = accept
-        if relevant[i]:
-            at[2 * g] += 1
-            at[2 * g + 1] += np.int64(accept)
+        count(tables, at, g, np.int64(accept), relevant[i])
 
 
 @_jit

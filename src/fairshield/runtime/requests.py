@@ -13,6 +13,7 @@ from fairshield.base.errors import InvalidValueError
 from fairshield.base.groups import Coded, group_column, places_among
 from fairshield.inputs.columns import costs_of, flags, outcomes_of
 from fairshield.policy import Policy
+from fairshield.spec import Counting
 
 Ints = NDArray[np.int64]
 
@@ -20,7 +21,8 @@ Ints = NDArray[np.int64]
 class Requests(NamedTuple):
     """Requests holds requests as arrays: the group's number, the cost level.
 
-    The level is one past the last if the cost is above all levels.
+    The level is one past the last if the cost is above all levels.  Who is ``relevant`` has the
+    outcome of :attr:`fairshield.spec.Counting.outcome`, or no outcome matters.
     """
 
     groups: NDArray[np.int8]
@@ -43,14 +45,9 @@ class Requests(NamedTuple):
             change(self.relevant),
         )  # fmt: skip
 
-    def gained(self, accepted: NDArray[np.bool_], n_groups: int = 2) -> Ints:
+    def gained(self, accepted: NDArray[np.bool_], counting: Counting, n_groups: int = 2) -> Ints:
         """``(…, n + 1, 2 G)``: counters ``n_a, k_a, …`` before each decision, and after all."""
-        mine = [self.relevant & (self.groups == g) for g in range(n_groups)]
-        steps = np.stack([x for m in mine for x in (m, m & accepted)], axis=-1)
-        *runs, n, width = steps.shape
-        counters = np.zeros((*runs, n + 1, width), np.int64)
-        np.cumsum(steps, axis=-2, out=counters[..., 1:, :])
-        return counters
+        return counting.gained(self.groups, accepted, self.relevant, n_groups)
 
 
 def encode_requests(
@@ -68,7 +65,7 @@ def encode_requests(
     if policy.labelled:
         if outcomes is None:
             raise InvalidValueError(f"{policy.prop} needs outcomes=, one per request")
-        relevant = outcomes_of(outcomes, n) == policy.prop.relevant_outcome
+        relevant = policy.prop.counting.told(outcomes_of(outcomes, n))
     levels = policy.decisions.levels_of(price).astype(np.int32)
     return Requests(group, said, levels, price, relevant)
 

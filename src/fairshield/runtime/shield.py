@@ -25,6 +25,7 @@ from fairshield.runtime.batches import decide_batch
 from fairshield.runtime.requests import Requests, encode_requests
 from fairshield.runtime.step import LOST, Decision, Why, check_request, reason_of, verdict
 from fairshield.spec import Verdict
+from fairshield.spec.counting import after_gain
 
 _made = tuple.__new__
 """Makes a named tuple of all its fields, which its constructor does more slowly."""
@@ -70,7 +71,7 @@ class Shield:
     [True, True, True, True]
     """
 
-    __slots__ = ("_at", "_horizon", "_index", "_pending", "_t", "_window", "policy")
+    __slots__ = ("_after", "_at", "_horizon", "_index", "_pending", "_t", "_window", "policy")
 
     def __init__(
         self,
@@ -86,7 +87,8 @@ class Shield:
                 f"a shield needs a policy for one window, got {type(policy).__name__}: make one "
                 "with synthesize, load it with load_policy, or use Run for a periodic policy"
             )
-        self.policy = policy
+        self.policy, counting = policy, policy.prop.counting
+        self._after = after if counting.of_people else counting.after
         self._horizon, self._window = policy.horizon, window
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._t, self._at = 0, (0, 0) * len(policy.groups)
@@ -104,10 +106,10 @@ class Shield:
             raise InvalidValueError(f"decided must be a whole number, got {decided!r}")
         seen = sum(self.policy.since_start(counts)[::2])
         if decided is None:
-            if self.policy.labelled and seen:
+            if seen and not self.policy.prop.counting.steady:
                 raise InvalidValueError(
-                    f"{self.policy.prop} does not count everybody: to resume, say also how many "
-                    f"decisions have been made ({argument('decided')})"
+                    f"{self.policy.prop} does not count everybody once: to resume, say also how "
+                    f"many decisions have been made ({argument('decided')})"
                 )
             decided = seen
         self._at, self._t = self.policy.position(counts, decided), decided
@@ -159,8 +161,9 @@ class Shield:
         if self._pending is None:
             return self.policy.feasible(self._t, self._at)
         pending = self._pending
-        counted = after(self._at, self._index[pending.group], pending.accepted)
-        return all(self.policy.feasible(self._t, at) for at in (self._at, counted))
+        gains = self.policy.prop.counting.possible(pending.accepted)
+        counted = (after_gain(self._at, self._index[pending.group], gain) for gain in gains)
+        return all(self.policy.feasible(self._t, at) for at in counted)
 
     def holds(self) -> bool:
         """Whether the property holds of the counters now; it must at the horizon."""
@@ -217,9 +220,9 @@ class Shield:
                     else "none is; decide first, observe once"
                 )
             )
-        if as_flag(outcome) == self.policy.prop.relevant_outcome:
-            at, pending = self._at, self._pending
-            self._at = after(at, self._index[pending.group], pending.accepted)
+        pending, counting = self._pending, self.policy.prop.counting
+        gain = counting.gain(pending.accepted, as_flag(outcome))
+        self._at = after_gain(self._at, self._index[pending.group], gain)
         self._pending = None
 
     def decide_many(
@@ -257,7 +260,8 @@ class Shield:
     ) -> tuple[str | None, ...]:
         """Why each of the next requests was overruled."""
         why: list[str | None] = [None] * len(accepted)
-        before = requests.gained(accepted, len(self.policy.groups)) + np.array(self._at)
+        counting, n_groups = self.policy.prop.counting, len(self.policy.groups)
+        before = requests.gained(accepted, counting, n_groups) + np.array(self._at)
         for i in np.flatnonzero(overruled).tolist():
             g, proposed, cost = int(requests.groups[i]), bool(requests.proposed[i]), requests.costs
             at = tuple(before[i].tolist())
@@ -309,7 +313,7 @@ class Shield:
         if self.policy.decisions.labelled:
             self._pending = decision
         else:
-            self._at = after(self._at, g, decision.accepted)
+            self._at = self._after(self._at, g, decision.accepted)
 
     def _checked(self, group: Group, cost: Any) -> float:
         """The cost of a request that can be answered now."""

@@ -17,6 +17,7 @@ from fairshield.base.renamed import Renamed
 from fairshield.policy import Policy
 from fairshield.policy.decisions import Decisions
 from fairshield.records import as_cost, as_flag
+from fairshield.spec.counting import after_gain
 
 
 class Why(Enum):
@@ -131,7 +132,10 @@ def verdict(
     """Whether to accept, and why, after ``t`` decisions with counters ``at`` since the start."""
     decisions = policy.decisions
     can_reject, can_accept, code = decisions.answer(t, at, group)
-    if code and (code > 0) == proposed and _rank(decisions, t, group, proposed, cost) < abs(code):
+    if code and decisions.by_level:
+        level = bisect_left(decisions.cost_tables[0], cost)
+        accepted = proposed is not decisions.overrules(code, proposed, level)
+    elif code and (code > 0) == proposed and _rank(decisions, t, group, proposed, cost) < abs(code):
         accepted = not proposed
     else:
         accepted = proposed
@@ -168,14 +172,13 @@ def decide(policy: Policy, state: State, group: Group, proposed: bool, cost: flo
 
 def advance(policy: Policy, state: State, decision: Decision, outcome: bool | None) -> State:
     """The state after a decision whose outcome is known (``None`` if it does not matter)."""
-    relevant = policy.prop.relevant_outcome
-    if relevant is not None and outcome is None:
+    counting = policy.prop.counting
+    if counting.labelled and outcome is None:
         raise InvalidValueError(f"{policy.prop} needs the outcome of every decision")
-    if relevant is None or as_flag(outcome) == relevant:
-        counts = state.counts.after(decision.group, accepted=decision.accepted)
-    else:
-        counts = state.counts
-    return State(state.decided + 1, counts)
+    gain = counting.gain(decision.accepted, as_flag(outcome) if counting.labelled else None)
+    nobody = (0, 0) * len(policy.groups)
+    gained = after_gain(nobody, place_among(policy.groups, decision.group), gain)
+    return State(state.decided + 1, state.counts.plus(gained))
 
 
 def step(

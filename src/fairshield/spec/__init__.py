@@ -30,6 +30,8 @@ from fairshield.spec.compared import Reach as Reach
 from fairshield.spec.compared import rates_of as rates_of
 from fairshield.spec.compared import reach_of as reach_of
 from fairshield.spec.corridors import Corridor as Corridor
+from fairshield.spec.counting import Counting as Counting
+from fairshield.spec.counting import Weights as Weights
 from fairshield.spec.described import Axis as Axis
 from fairshield.spec.differences import DemographicParity as DemographicParity
 from fairshield.spec.differences import DifferenceOfRates as DifferenceOfRates
@@ -48,6 +50,7 @@ from fairshield.spec.impact import DisparateImpact as DisparateImpact
 from fairshield.spec.intervals import Interval as Interval
 from fairshield.spec.linear import LinearProperty as LinearProperty
 from fairshield.spec.no_requirement import NoRequirement as NoRequirement
+from fairshield.spec.rate_difference import RateDifference as RateDifference
 from fairshield.spec.rationals import Number as Number
 from fairshield.spec.rationals import decimal as decimal
 from fairshield.spec.rationals import exact as exact

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fairshield.base.counts import Counts, Group, GroupCount, is_whole
 from fairshield.base.errors import FairshieldError, InvalidValueError, called, check_kind, shown
 from fairshield.base.renamed import Renamed
+from fairshield.spec.counting import PEOPLE, Counting
 from fairshield.spec.described import Described
 from fairshield.spec.finding import Finding, Measured, Verdict, order_of, why_exempt
 from fairshield.spec.intervals import Interval
@@ -93,6 +94,11 @@ class Property(Described, Provable):
             raise InvalidValueError(
                 f"undefined must be 'bias-0' or 'rate-0', got {self.undefined!r}"
             )
+
+    @property
+    def counting(self) -> Counting:
+        """What a decision and its outcome add to the counters that the property reads."""
+        return PEOPLE[self.relevant_outcome]
 
     # What a property defines ----------------------------------------------------------------
 

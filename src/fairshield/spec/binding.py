@@ -34,9 +34,9 @@ def can_bind(prop: Property, start: Counts, due: Iterable[int]) -> bool:
     >>> [can_bind(DemographicParity("0.1"), many, [n]) for n in (20, 500)]
     [False, True]
     """
-    exactly = prop.relevant_outcome is None and len(start) == 2
+    exactly, most = prop.counting.steady and len(start) == 2, prop.counting.most
     return any(
-        _pair_can_bind(prop, (a, b), decided, exactly=exactly)
+        _pair_can_bind(prop, (a, b), most * decided, exactly=exactly)
         for decided in sorted(set(due), reverse=True)
         for a, b in combinations(start.values(), 2)
     )

@@ -82,11 +82,11 @@ class DifferenceOfRates(Gap):
     # Theorems -------------------------------------------------------------------------------
 
     @property
-    def difference(self) -> DifferenceOfRates:
+    def difference(self) -> DifferenceOfRates | None:
         return self
 
     @property
-    def sustained(self) -> Sustained:
+    def sustained(self) -> Sustained | None:
         return Sustained(self)
 
     def implies(self, other: Property) -> bool:

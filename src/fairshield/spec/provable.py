@@ -44,6 +44,14 @@ class Provable:
         return None
 
     @property
+    def additive(self) -> DifferenceOfRates | None:
+        """The property itself if it bounds a difference of rates of counters that add up.
+
+        Where it holds in two stretches with equal denominators it then holds in both together.
+        """
+        return self.difference
+
+    @property
     def sustained(self) -> Sustained | None:
         """The property that certifies that this one can be kept for ever; ``None`` if none does."""
         return None

@@ -25,6 +25,10 @@ def make_policy(spec: Specification, options: Options = Options()) -> Policy:  #
         )
     if spec.trusting:
         _check_trust(spec, options)
+    if not spec.prop.counting.of_people:
+        from fairshield.synthesis.exact import counted
+
+        return counted.make_counted_policy(spec, options)
     if len(spec.groups) > 2:
         from fairshield.synthesis.exact import many
 

@@ -4,7 +4,8 @@ The outcome of a person is unknown when the decision is made.  If :math:`z` is t
 the person is relevant to the property, overruling changes the counters with probability :math:`z`
 only, so :math:`\min(z v_r,\, c + z v_{1-r}) = z \min(v_r,\, c/z + v_{1-r})`: a labelled problem is
 a plain one with weights :math:`\theta z`, costs :math:`c/z`, and a chance
-:math:`\omega = \sum \theta (1 - z)` that the counters stay as they are.
+:math:`\omega = \sum \theta (1 - z)` that the counters stay as they are.  Where the counters of both
+outcomes depend on the decision, weights and costs are those of the input model.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class Problem:
     ``weights``, ``costs`` and ``relevance``, the chance that somebody counts, are
     ``(steps, groups, 2, K)``: by step (one, or one per decision), group, proposal, cost level.
     ``stay`` is ``(steps,)``.  ``arrives``, ``(steps, groups)``, and ``rests``, ``(steps,)``, say
-    whether fairness must also be kept if somebody of a group counts next, or nobody does.  With
-    more than two groups there is no ``layout``.
+    whether fairness must also be kept if somebody of a group counts next, or nobody does.  Where
+    the property counts decisions instead of people, ``relevance`` alone has outcomes and ``stay``
+    is 0.  With more than two groups there is no ``layout``.
     """
 
     spec: Specification
@@ -257,11 +259,23 @@ def without_floor(value: float) -> float:
 def make_problem(spec: Specification) -> Problem:
     """The numbers of a specification, over the whole plan."""
     table, rise = spec.inputs.table(spec.plan_length), spec.rise
-    probs, relevant = table.probs, table.relevance(spec.prop.relevant_outcome)
+    counting = spec.prop.counting
+    probs, relevant = table.probs, table.relevance(counting.outcome)
     prices = np.broadcast_to(table.levels, probs.shape)
     if rise is not None:
         risen = prices * rise[:, None, None, None]
         probs, relevant, prices = np.broadcast_arrays(probs, relevant, risen)
+    if not counting.of_people:
+        return Problem(
+            spec=spec,
+            table=table,
+            weights=np.maximum(probs, LEAST_WEIGHT),
+            costs=np.ascontiguousarray(prices),
+            relevance=np.broadcast_to(relevant, prices.shape),
+            stay=np.zeros(len(probs)),
+            arrives=np.ones(probs.shape[:2], np.bool_),
+            rests=np.zeros(len(probs), np.bool_),
+        )
     stay = (probs * (1.0 - relevant)).sum(axis=(1, 2, 3))
     costs = prices / np.maximum(relevant, LEAST_RELEVANCE)
     costs = np.where(relevant > 0.0, costs, np.maximum(costs, NEVER))

@@ -28,6 +28,7 @@ import numpy as np
 from fairshield.base.counts import At, GroupCount, after
 from fairshield.policy.layout import Layout, layer_rows
 from fairshield.policy.rows import BARE_WIDTH, RowTable
+from fairshield.spec.counting import Gain, after_gain
 from fairshield.synthesis.problem import LEAST_WEIGHT, Dearest, Problem, Solution
 
 SAME_RISK = 1e-12
@@ -62,6 +63,10 @@ class Position(NamedTuple):
         """One more decision, on a relevant person."""
         return Position(self.t + 1, after(self.at, group, accepted))
 
+    def gained(self, group: int, gain: Gain) -> Position:
+        """One more decision that adds this to the counters of its group."""
+        return Position(self.t + 1, after_gain(self.at, group, gain))
+
     def unchanged(self) -> Position:
         """One more decision, on an irrelevant person."""
         return Position(self.t + 1, self.at)
@@ -77,6 +82,8 @@ def cost_to_go(problem: Problem) -> Callable[[Position], float]:
 
     With a ceiling, checkpoints are entered at cost 0 or not at all, see :func:`costs`.
     """
+    if not problem.spec.prop.counting.of_people:
+        return _cost_to_go_counted(problem)
     return costs(problem)[0]
 
 
@@ -120,6 +127,61 @@ def costs(problem: Problem) -> tuple[Callable[[Position], float], Callable[[Posi
     return v, cost
 
 
+def _cost_to_go_counted(problem: Problem) -> Callable[[Position], float]:
+    """:func:`cost_to_go` where both outcomes of either decision may change the counters."""
+
+    @cache
+    def v(s: Position) -> float:
+        if not is_fair(problem, s):
+            return math.inf
+        if s.t == problem.horizon:
+            return 0.0
+        i, total = s.t if len(problem.weights) > 1 else 0, 0.0
+        for g in range(len(problem.start)):
+            then = [[v(after) for after in possible(problem, s, g, y)] for y in (False, True)]
+            if all(math.inf in ends for ends in then):
+                return math.inf
+            for r, level in product((0, 1), range(problem.n_levels)):
+                weight = problem.weights[i, g, r, level]
+                if weight > LEAST_WEIGHT:
+                    keep, other = (expected(problem, (i, g, r, level), then[y]) for y in (r, 1 - r))
+                    total += weight * min(keep, problem.costs[i, g, r, level] + other)
+        return float(total)
+
+    return v
+
+
+def possible(problem: Problem, s: Position, group: int, accepted: bool) -> list[Position]:
+    """Where a decision may lead, whichever outcome is observed."""
+    counting = problem.spec.prop.counting
+    return [s.gained(group, gain) for gain in counting.possible(bool(accepted))]
+
+
+def expected(problem: Problem, cell: tuple[int, int, int, int], ends: list[float]) -> float:
+    """The expectation of what follows a decision; infinite if an outcome makes it infinite.
+
+    ``cell`` is the request: step, group, proposal and cost level.
+    """
+    if math.inf in ends:
+        return math.inf
+    if len(ends) == 1:
+        return ends[0]
+    z = float(problem.relevance[cell])
+    return (1.0 - z) * ends[0] + z * ends[1]
+
+
+def mask_of(problem: Problem, v: Callable[[Position], float], s: Position, group: int) -> int:
+    """Which proposals are worth overruling at which cost levels, see ``policy.counted``."""
+    i, mask = s.t if len(problem.costs) > 1 else 0, 0
+    then = [[v(after) for after in possible(problem, s, group, y)] for y in (False, True)]
+    for r, level in product((0, 1), range(problem.n_levels)):
+        cell = i, group, r, level
+        keep, other = (expected(problem, cell, then[y]) for y in (r, 1 - r))
+        overrule = problem.costs[cell] + problem.tie + other < keep
+        mask |= overrule << (r * (problem.n_levels + 1) + level)
+    return int(mask)
+
+
 def cost_to_go_of_traces(problem: Problem) -> float:
     """:func:`cost_to_go` over whole traces instead of counters, in exponential time.
 
@@ -127,13 +189,13 @@ def cost_to_go_of_traces(problem: Problem) -> float:
     the support is trusted, traces are those of the paper: of positive probability.
     """
     trusts = problem.spec.trust_support
-    table, relevant = problem.table, problem.spec.prop.relevant_outcome
-    outcomes = (False, True) if relevant is not None else (None,)
+    table, counting = problem.table, problem.spec.prop.counting
+    outcomes = (False, True) if counting.labelled else (None,)
 
     def count(trace: tuple[tuple[int, bool, bool | None], ...]) -> Position:
         s = start_of(problem)
         for g, accepted, outcome in trace:
-            s = s.after(g, accepted) if outcome == relevant else s.unchanged()
+            s = s.gained(g, counting.gain(accepted, outcome))
         return s
 
     def v(trace: tuple[tuple[int, bool, bool | None], ...]) -> float:
@@ -273,6 +335,69 @@ def least_risk(problem: Problem) -> Callable[[Position], Prospect]:
         return Prospect(risk, float(cost))
 
     return v
+
+
+def least_risk_counted(
+    problem: Problem,
+) -> tuple[Callable[[Position], Prospect], Callable[[Position, int], int]]:
+    """:func:`least_risk` where decisions are counted, and the mask of each state and group.
+
+    A decision after which fairness is guaranteed, whatever the outcome, is preferred to one after
+    which it is not, at any cost.
+    """
+
+    def choices(s: Position, g: int) -> Iterator[tuple[tuple[int, int], bool, float, float]]:
+        """By proposal and level: whether to overrule, and the risk and cost of what is done."""
+        then = [[v(after) for after in possible(problem, s, g, y)] for y in (False, True)]
+        sure = [all(end.risk == 0.0 for end in ends) for ends in then]
+        i = s.t if len(problem.weights) > 1 else 0
+        for r, level in product((0, 1), range(problem.n_levels)):
+            cell = i, g, r, level
+            risks, costs = (
+                [expected(problem, cell, [end[which] for end in ends]) for ends in then]
+                for which in (0, 1)
+            )
+            price, o = problem.costs[cell], 1 - r
+            if sure[r] != sure[o]:
+                overrule = sure[o]
+            elif abs(risks[o] - risks[r]) > SAME_RISK:
+                overrule = risks[o] < risks[r]
+            else:
+                overrule = bool(price + problem.tie + costs[o] < costs[r])
+            y = o if overrule else r
+            yield (r, level), overrule, risks[y], costs[y] + overrule * price
+
+    @cache
+    def v(s: Position) -> Prospect:
+        if not is_fair(problem, s):
+            return Prospect(1.0, 0.0)
+        if s.t == problem.horizon:
+            return Prospect(0.0, 0.0)
+        i, groups = s.t if len(problem.weights) > 1 else 0, range(len(problem.start))
+        risk, cost = 0.0, 0.0
+        certain = all(
+            any(
+                all(v(after).risk == 0.0 for after in possible(problem, s, g, y))
+                for y in (False, True)
+            )
+            for g in groups
+        )
+        for g in groups:
+            for (r, level), _, lost, paid in choices(s, g):
+                weight = problem.weights[i, g, r, level]
+                risk += weight * lost
+                cost += weight * paid
+        # Products of probabilities near 1e-300 are 0 in floats, so that p could be 0 by rounding.
+        risk = 0.0 if certain else min(max(float(risk), LEAST_WEIGHT), 1.0)
+        return Prospect(risk, float(cost))
+
+    def mask(s: Position, g: int) -> int:
+        found = 0
+        for (r, level), overrule, _, _ in choices(s, g):
+            found |= overrule << (r * (problem.n_levels + 1) + level)
+        return found
+
+    return v, mask
 
 
 def effort_code(

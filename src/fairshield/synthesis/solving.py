@@ -17,6 +17,10 @@ from fairshield.synthesis.problem import Problem, Solution
 
 def solve(problem: Problem, options: Options, *, record: int | None = None) -> Solution:
     """Least expected cost, and the decisions of the first ``record`` layers if asked for."""
+    if not problem.spec.prop.counting.of_people:
+        from fairshield.synthesis.exact import counted
+
+        return Solution(counted.solve(problem, options, record=False).value, None)
     if len(problem.start) > 2:
         from fairshield.synthesis.exact import many
 

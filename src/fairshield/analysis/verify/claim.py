@@ -145,7 +145,7 @@ def check_asked(asked: Property | None, prop: Property, groups: Sequence[Any]) -
             f"prop is a property such as DemographicParity('0.1'), got {asked!r}"
         )
     asked.check_groups(len(groups))
-    if asked.relevant_outcome != prop.relevant_outcome:
+    if asked.counting != prop.counting:
         raise InvalidValueError(
             f"{asked} counts other people than the policy, which is for {prop}: it cannot be "
             "judged by the policy's counters; synthesise a policy for it"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairshield.base.counts import At, Counts, Group, in_words
 from fairshield.base.plain import plain_counts, plain_number
 from fairshield.spec import Property
+from fairshield.spec.counting import Gain
 
 if TYPE_CHECKING:
     from fairshield.analysis.verify.reach import ReachedStates
@@ -113,10 +114,14 @@ def decisions_to(reach: ReachedStates, at: At) -> list[LoggedDecision]:
 def _ways_to(reach: ReachedStates, t: int, at: At) -> Iterator[tuple[At, LoggedDecision]]:
     """Reachable states after ``t`` decisions that lead to ``at``, with the request that does."""
     policy = reach.policy
-    relevant = policy.prop.relevant_outcome
+    counting = policy.prop.counting
+    if not counting.of_people:
+        yield from _ways_of_decisions(reach, t, at)
+        return
+    relevant = counting.outcome
     counted, uncounted = reach.possible(t)
     for group, accepted in product(range(len(policy.groups)), (False, True)):
-        before = _before(at, group, accepted)
+        before = _before(at, group, (1, accepted))
         if reach.reached(t, before):
             for proposed, level in product((accepted, not accepted), reach.costs):
                 if not counted[group, int(proposed), level]:
@@ -137,6 +142,21 @@ def _ways_to(reach: ReachedStates, t: int, at: At) -> Iterator[tuple[At, LoggedD
                 yield at, LoggedDecision(name, proposed, cost, not relevant, accepted)
 
 
-def _before(at: At, group: int, accepted: bool) -> At:
+def _ways_of_decisions(reach: ReachedStates, t: int, at: At) -> Iterator[tuple[At, LoggedDecision]]:
+    """:func:`_ways_to` where decisions are counted, by what was decided and the outcome."""
+    policy = reach.policy
+    counting = policy.prop.counting
+    outcomes = (True, False) if counting.labelled else (None,)
+    for group, accepted, outcome in product(range(len(policy.groups)), (False, True), outcomes):
+        before = _before(at, group, counting.gain(accepted, outcome))
+        if reach.reached(t, before):
+            for proposed, level in product((accepted, not accepted), reach.costs):
+                if reach.accepts(t, before, group, proposed, level) == accepted:
+                    name, cost = policy.groups[group], reach.costs[level]
+                    yield before, LoggedDecision(name, proposed, cost, outcome, accepted)
+
+
+def _before(at: At, group: int, gain: Gain) -> At:
+    seen, accepted = gain
     i = 2 * group
-    return (*at[:i], at[i] - 1, at[i + 1] - accepted, *at[i + 2 :])
+    return (*at[:i], at[i] - seen, at[i + 1] - accepted, *at[i + 2 :])

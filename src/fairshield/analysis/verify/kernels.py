@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.compiler import NO_ALLOCATION, jit
-from fairshield.policy.codes import accepts
-from fairshield.policy.jitable import answer
-from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, go_on, sums_of
+from fairshield.policy.counted.lookups import CountedTables
+from fairshield.policy.jitable import accepted_by, answer, number_after
+from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, go_on
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -25,7 +25,9 @@ REJECT, ACCEPT = 1, 2
 
 
 @_jit
-def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints, possible: Flags) -> int:
+def answers(
+    tables: Any, code: int, t: int, group: int, levels: Ints, possible: Flags
+) -> int:
     """Decisions that some proposal and cost level lead to, as bits: ``REJECT | ACCEPT``.
 
     ``possible`` says which proposals and levels may come, by group, proposal and level.  Stops once
@@ -37,7 +39,7 @@ def answers(ranks: Ints, code: int, t: int, group: int, levels: Ints, possible: 
         for proposed in (False, True):
             if not possible[group, np.int64(proposed), levels[i]]:
                 continue
-            accepted = accepts(ranks, code, t, group, proposed, levels[i])
+            accepted = accepted_by(tables, code, t, group, proposed, levels[i])
             found |= ACCEPT if accepted else REJECT
         if found == REJECT | ACCEPT:
             break
@@ -66,7 +68,7 @@ def expand(
             at[1] = k
             for group in range(len(at) // 2):
                 code = answer(tables, t, at, group)[2]
-                found = answers(tables.ranks, code, t, group, levels, possible)
+                found = answers(tables, code, t, group, levels, possible)
                 for accepted in range(2):
                     if found & (ACCEPT if accepted else REJECT):
                         after[walk.after[2 * group + accepted] + k] = 1
@@ -80,8 +82,28 @@ def expand(
 
 
 @_jit
-def counters_in(terms: Ints, t: int, states: Ints, sums: Ints, found: Ints) -> None:
-    """Counters of states given by their place in layer ``t``."""
-    for i in range(len(states)):
-        sums_of(terms, t, states[i], sums)
-        counters_of(sums, found[i])
+def expand_counted(
+    tables: CountedTables, t: int, layer: int, before: int, levels: Ints, possible: Flags,
+    here: Bytes, after: Bytes, walk: Walk,
+) -> int:  # fmt: skip
+    """:func:`expand` where decisions are counted; ``before`` states precede the next layer."""
+    transitions, at, state, end = 0, walk.at, 0, begin(walk, layer)
+    while state < end:
+        length = walk.sums[1] + 1
+        counters_of(walk.sums, at)
+        for k in range(length):
+            if not here[state + k]:
+                continue
+            at[1] = k
+            for group in range(len(at) // 2):
+                code = answer(tables, t, at, group)[2]
+                found = answers(tables, code, t, group, levels, possible)
+                for accepted in range(2):
+                    if found & (ACCEPT if accepted else REJECT):
+                        for told in range(2):
+                            gain = 2 * accepted + told
+                            after[number_after(tables, t, at, group, gain) - before] = 1
+                        transitions += 1
+        state += length
+        go_on(walk.sums, 1)
+    return transitions

@@ -37,7 +37,7 @@ class Trial:
 
     def violation(self, claim: Claim) -> Counterexample | None:
         """The window up to the first check at which something required does not hold."""
-        gained = self.requests.gained(self.accepted)
+        gained = self.requests.gained(self.accepted, self.policy.prop.counting)
         for check in self.policy.due:
             counts = self.policy.start.plus(tuple(gained[check].tolist()))
             for prop in claim.required_of(self.policy, check):

@@ -8,11 +8,12 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
-from fairshield.analysis.verify.kernels import counters_in, expand
+from fairshield.analysis.verify.kernels import expand, expand_counted
 from fairshield.base.counts import At, Counts, GroupCount
 from fairshield.policy import Policy
+from fairshield.policy.counted import CountedLayout
 from fairshield.policy.many import ManyLayout
-from fairshield.policy.many.kernels import Walk
+from fairshield.policy.many.kernels import Walk, counters_in
 from fairshield.runtime.compiled import verdict
 from fairshield.spec import Property
 
@@ -25,12 +26,17 @@ class ReachedStates:
     """ReachedStates holds the states that can be reached, one bit for each, layer by layer.
 
     States are numbered, whatever the tables of the policy are: see
-    :mod:`fairshield.policy.many.layout`.
+    :mod:`fairshield.policy.many.layout` and :mod:`fairshield.policy.counted.layout`.
     """
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)
+        self.layout: ManyLayout | CountedLayout
+        if policy.prop.counting.of_people:
+            self.layout = ManyLayout(policy.horizon, len(policy.groups), policy.labelled)
+        else:
+            counting = policy.prop.counting
+            self.layout = CountedLayout(policy.horizon, len(policy.groups), counting)
         self.t = 0
         self.states, self.transitions = 1, 0
         self._support = policy.spec.support if policy.fair_in_support else None
@@ -43,11 +49,19 @@ class ReachedStates:
         """Add the layer of states after one more decision, whatever its request and outcome."""
         layout = self.layout
         after = np.zeros(layout.states_of(self.t + 1), np.uint8)
+        tables, walk = self.policy.decisions.tables, Walk.over(layout)
         counted, uncounted = self.possible(self.t)
-        transitions = expand(
-            self.policy.decisions.tables, self.t, self._levels, counted, bool(uncounted.any()),
-            self._here, after, Walk.over(layout),
-        )  # fmt: skip
+        if isinstance(layout, ManyLayout):
+            transitions = expand(
+                tables, self.t, self._levels, counted, bool(uncounted.any()), self._here, after,
+                walk,
+            )  # fmt: skip
+        else:
+            before = layout.states_before(self.t + 1)
+            transitions = expand_counted(
+                tables, self.t, layout.layer(self.t), before, self._levels, counted, self._here,
+                after, walk,
+            )  # fmt: skip
         self._past.append(np.packbits(self._here))
         self._here = after
         self.t += 1
@@ -62,7 +76,7 @@ class ReachedStates:
         """
         if self._support is None:
             everybody = np.ones((self.layout.n_groups, 2, len(self.policy.edges) + 1), np.bool_)
-            return everybody, everybody & self.layout.labelled
+            return everybody, everybody & self.policy.labelled
         i = t if len(self._support.counted) > 1 else 0
         return self._support.counted[i].copy(), self._support.uncounted[i].copy()
 
@@ -75,7 +89,7 @@ class ReachedStates:
         """``(states, 2 G)``: counters of states of layer ``t`` given by their place in it."""
         found = np.empty((len(states), 2 * self.layout.n_groups), np.int64)
         sums = np.zeros(self.layout.kinds, np.int64)
-        counters_in(self.layout.terms, self.t, states, sums, found)
+        counters_in(self.layout.terms, self.layout.layer(self.t), states, sums, found)
         return found
 
     def violation(self, required: tuple[Property, ...]) -> tuple[At, Property] | None:
@@ -109,7 +123,9 @@ class ReachedStates:
     def reached(self, t: int, at: At) -> bool:
         """Whether ``at`` is among the states after ``t`` earlier decisions."""
         pairs = zip(at[::2], at[1::2], strict=True)
-        if not all(0 <= k <= n for n, k in pairs) or sum(at[::2]) > t:
+        people = self.policy.prop.counting
+        fits = sum(at[::2]) <= t if people.of_people else people.fits(sum(at[::2]), t)
+        if not fits or not all(0 <= k <= n for n, k in pairs):
             return False
         state = self.layout.place(t, at) - self.layout.states_before(t)
         return bool(self._past[t][state >> 3] >> (7 - (state & 7)) & 1)

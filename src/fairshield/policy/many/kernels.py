@@ -6,16 +6,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairshield.base.compiler import NO_ALLOCATION, jit
 from fairshield.policy.jitable import number_of
-from fairshield.policy.many.layout import ManyLayout
 
 Ints = NDArray[np.int64]
+
+
+class Numbered(Protocol):
+    """Numbered is a layout whose layers are those of a :class:`ManyLayout`."""
+
+    @property
+    def terms(self) -> Ints:
+        """As :attr:`ManyLayout.terms`."""
+
+    @property
+    def kinds(self) -> int:
+        """As :attr:`ManyLayout.kinds`."""
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
 
 
 class Walk(NamedTuple):
@@ -30,7 +45,7 @@ class Walk(NamedTuple):
     """Where rejecting and accepting somebody of each group leads from the row's first state."""
 
     @staticmethod
-    def over(layout: ManyLayout) -> Walk:
+    def over(layout: Numbered) -> Walk:
         """A new walk, with room for any layer."""
         terms, counters = layout.terms, 2 * layout.n_groups
         scratch = (np.zeros(n, np.int64) for n in (layout.kinds, counters, counters))
@@ -70,6 +85,14 @@ def counters_of(sums: Ints, at: Ints) -> None:
     for g in range(len(at) // 2):
         at[2 * g], at[2 * g + 1] = sums[2 * g + 1] - before, sums[2 * g] - before
         before = sums[2 * g + 1]
+
+
+@_jit
+def counters_in(terms: Ints, t: int, states: Ints, sums: Ints, found: Ints) -> None:
+    """Counters of states given by their place in layer ``t``."""
+    for i in range(len(states)):
+        sums_of(terms, t, states[i], sums)
+        counters_of(sums, found[i])
 
 
 @_jit

@@ -59,6 +59,10 @@ class ManyLayout:
         """States of the layers before ``t``."""
         return comb(t + self.kinds - 1, self.kinds)
 
+    def layer(self, t: int) -> int:
+        """The sum of all people in layer ``t``, which is its number."""
+        return t
+
     def states_of(self, t: int) -> int:
         """States of layer ``t``."""
         return comb(t + self.kinds - 1, self.kinds - 1)

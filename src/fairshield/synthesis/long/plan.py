@@ -161,7 +161,10 @@ class _Windows:
         accepted, after = decide_batch(self.plain, t, at, requests)
         paid += float(costs[accepted != proposed].sum())
         checks = [due for due in spec.due if t < due <= t + n]
-        ends = np.array(at) + requests.gained(accepted)[[due - t for due in checks]]
+        ends = (
+            np.array(at)
+            + requests.gained(accepted, spec.prop.counting)[[due - t for due in checks]]
+        )
         held = (spec.prop.holds(spec.start.plus(tuple(end))) for end in ends.tolist())
         return _Run(t + n, after, paid, unfair or not all(held))
 
