@@ -76,8 +76,8 @@ class LogAuditor:
     ) -> None:
         self.prop, self.recount, self.decider = recount.prop, recount, decider
         self.decided_for, self.watch, self.calendar = decided_for, watch, calendar
-        self.labelled = self.prop.relevant_outcome is not None
-        self.decider_labelled = decided_for is not None and decided_for.relevant_outcome is not None
+        self.labelled = self.prop.counting.labelled
+        self.decider_labelled = decided_for is not None and decided_for.counting.labelled
         self.windows: list[Window] = []
         self.violations: list[Violation] = []
         self.difference: Difference | None = None
@@ -139,7 +139,7 @@ class LogAuditor:
                     entry.cost, derived, before, recount.numbers(),
                 )
             )  # fmt: skip
-        pending = self.labelled and entry.outcome is None
+        pending = entry.outcome is None and self.prop.counting.awaits(entry.accepted)
         self._note_day(record)
         at_end = self._ends(record, following)
         if not pending and (at_end or recount.due):
@@ -185,10 +185,12 @@ class LogAuditor:
             return None
         if not record.missing("outcome"):
             return record.flag("outcome")
-        if is_last:
+        accepted = record.flag("accepted")
+        counted_by = [one for one in (self.prop, self.decided_for) if one is not None]
+        if is_last or not any(one.counting.awaits(accepted) for one in counted_by):
             return None
         needs = self.prop if self.labelled else self.decided_for
-        who = "accepted" if record.flag("accepted") else "rejected"
+        who = "accepted" if accepted else "rejected"
         raise InvalidValueError(
             f"line {record.line}: no 'outcome' of somebody who was {who}, without which {needs} "
             "cannot be checked; only the last decision of a log may still wait for it, and "
@@ -210,9 +212,16 @@ class LogAuditor:
             raise InvalidValueError(f"line {entry.line}: {error}") from None
         if ours.accepted != entry.accepted:
             self.difference = Difference(entry.line, entry.accepted, ours.accepted, ours.reason)
-        elif entry.outcome is not None and self.decider_labelled:
-            self.decider.observe(ours, outcome=entry.outcome)
+        elif self._observable(entry):
+            # Where no outcome changes the counters, either of the two will do.
+            self.decider.observe(ours, outcome=bool(entry.outcome))
         return ours
+
+    def _observable(self, entry: _Entry) -> bool:
+        """Whether the decider can go on: the outcome is known, or changes nothing it counts."""
+        if not self.decider_labelled or self.decided_for is None:
+            return False
+        return entry.outcome is not None or not self.decided_for.counting.awaits(entry.accepted)
 
     def _misplaced(self, record: Record, entry: _Entry) -> Difference | None:
         """The difference of a decision whose place in its window, as logged, is not the next."""
@@ -307,8 +316,10 @@ class LogAuditor:
         return replace(report, groups=groups, reach=reach_of(self.prop, ends))
 
     def _coverage(self) -> Coverage | None:
-        relevant = self.prop.relevant_outcome
-        return None if relevant is None else self.outcomes.coverage(relevant=relevant)
+        counting = self.prop.counting
+        if counting.outcome is None or not counting.awaits(False):
+            return None
+        return self.outcomes.coverage(relevant=counting.outcome)
 
 
 def _overruled(record: Record, accepted: bool) -> bool:

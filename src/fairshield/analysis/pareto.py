@@ -267,7 +267,8 @@ def unfair_unshielded(spec: Specification) -> float | None:
     With requests alike at every step, :math:`n_a` and :math:`n_b` are multinomial and, given
     them, :math:`k_a` and :math:`k_b` are independent binomials, of which those that are fair are
     an interval (:meth:`Property.fair_interval`).  ``None`` where requests change over the window,
-    with more than two groups, or where there are too many ends to add up.
+    with more than two groups, where decisions are counted instead of people, or where there are
+    too many ends to add up.
     """
     if _too_many_ends(spec):
         return None
@@ -328,14 +329,14 @@ def balanced_share(spec: Specification) -> float | None:
 def _too_many_ends(spec: Specification) -> bool:
     horizon = spec.horizon
     pairs = (horizon + 1) * (horizon + 2) // 2 if spec.labelled else horizon + 1
-    simple = spec.inputs.steady and len(spec.groups) == 2
+    simple = spec.inputs.steady and len(spec.groups) == 2 and spec.prop.counting.of_people
     return not simple or pairs * (horizon + 1) > _MOST_ENDS
 
 
 def _cells(spec: Specification) -> Floats:
     """``(groups, proposals)``: probability that the next person is relevant, at every step."""
     table = spec.inputs.table(spec.horizon)
-    cells: Floats = (table.probs * table.relevance(spec.prop.relevant_outcome))[0].sum(axis=2)
+    cells: Floats = (table.probs * table.relevance(spec.prop.counting.outcome))[0].sum(axis=2)
     return cells
 
 

@@ -49,12 +49,11 @@ class Recount:
         return tuple(n for group in self.start for n in (self.seen[group], self.accepted[group]))
 
     def add(self, group: Group, accepted: bool, outcome: bool | None = None) -> None:
-        """Count a decision; ``outcome`` where people count by it."""
+        """Count a decision; ``outcome`` where it changes what is counted."""
         self.decided += 1
-        relevant = self.prop.relevant_outcome
-        if relevant is None or outcome == relevant:
-            self.seen[group] += 1
-            self.accepted[group] += accepted
+        seen, taken = self.prop.counting.gain(accepted, outcome)
+        self.seen[group] += seen
+        self.accepted[group] += taken
 
     @property
     def full(self) -> bool:

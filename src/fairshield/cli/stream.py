@@ -73,7 +73,7 @@ class RecordRun:
     def warn_of_outcomes(self) -> None:
         """Warn if the outcomes of the records look filled in."""
         counting = self.policy.prop.counting
-        if counting.needs_all_outcomes:
+        if counting.awaits(False):
             told = self._outcomes.coverage(relevant=bool(counting.outcome))
             told.warn("by what was proposed")
 

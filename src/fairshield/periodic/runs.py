@@ -36,7 +36,8 @@ Flags = NDArray[np.bool_]
 class Streams:
     """Streams holds the requests of many runs as arrays ``(runs, decisions)``.
 
-    ``groups`` are 0 and 1; ``relevant`` says who counts for the property.
+    ``groups`` are 0 and 1; ``relevant`` says who has the outcome that the property tells people
+    apart by, or is true of all.
     """
 
     groups: NDArray[np.int8]
@@ -72,9 +73,9 @@ class Streams:
                 )
         length = period * periods
         table = inputs.repeated(period, periods).table(length)
-        drawn = table.draw(rng.random((runs, length)), prop.relevant_outcome)
+        drawn = table.draw(rng.random((runs, length)), prop.counting.outcome)
         relevant = np.ones((runs, length), bool)
-        if prop.relevant_outcome is not None:
+        if prop.counting.labelled:
             relevant = rng.random((runs, length)) < drawn.relevance
         return Streams(drawn.groups, drawn.proposed, table.levels[drawn.levels], relevant)
 
@@ -123,12 +124,13 @@ class Streams:
 def _warn_of_outcomes(
     rows: Iterable[tuple[int, bool, float, bool]], prop: Property, groups: tuple[Any, ...]
 ) -> None:
-    if prop.relevant_outcome is None:
+    counting = prop.counting
+    if counting.outcome is None or not counting.awaits(False):
         return
     told = OutcomeTally()
     for group, proposed, _, relevant in rows:
-        told.know(groups[group], proposed, relevant == prop.relevant_outcome)
-    told.coverage(relevant=prop.relevant_outcome).warn("by what was proposed", stacklevel=3)
+        told.know(groups[group], proposed, relevant == counting.outcome)
+    told.coverage(relevant=counting.outcome).warn("by what was proposed", stacklevel=3)
 
 
 def _request(
@@ -139,7 +141,8 @@ def _request(
         raise InvalidValueError(
             f"line {record.line}: unknown group {group!r}, expected {groups[0]!r} or {groups[1]!r}"
         )
-    return groups.index(group), bool(proposed), cost, outcome == prop.relevant_outcome
+    told = outcome == prop.counting.outcome
+    return groups.index(group), bool(proposed), cost, told
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,12 +179,9 @@ class Outcome:
     @cached_property
     def gained(self) -> Ints:
         """``(runs, periods, 4)``: ``n_a, k_a, n_b, k_b`` of each period."""
-        streams, counted = self.streams, []
-        for group in (0, 1):
-            mine = streams.relevant & (streams.groups == group)
-            counted += [mine, mine & self.accepted]
-        by_period = (-1, self.n_periods, self.length)
-        return np.stack([x.reshape(by_period).sum(axis=2) for x in counted], axis=2)
+        streams, counting = self.streams, self.prop.counting
+        running = counting.gained(streams.groups, self.accepted, streams.relevant, 2)
+        return np.diff(running[:, :: self.length], axis=1)
 
     @cached_property
     def ends(self) -> Ints:

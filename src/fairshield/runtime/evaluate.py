@@ -20,10 +20,11 @@ from fairshield.base.types import Progress
 from fairshield.base.words import summary
 from fairshield.inputs import Inputs
 from fairshield.policy import Policy
-from fairshield.policy.codes import accepts
-from fairshield.policy.jitable import answer
+from fairshield.policy.counted import CountedLayout
+from fairshield.policy.counted.lookups import CountedTables
+from fairshield.policy.jitable import accepted_by, answer, number_after
 from fairshield.policy.many import ManyLayout
-from fairshield.policy.many.kernels import Walk, begin, enter_row, go_on
+from fairshield.policy.many.kernels import Walk, begin, counters_of, enter_row, go_on
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -99,20 +100,28 @@ def evaluate(
             f"{decided}, got {decisions!r}"
         )
     table = inputs.table(policy.horizon)
-    relevant = table.relevance(policy.prop.relevant_outcome)
+    relevant = table.relevance(policy.prop.counting.outcome)
     levels = policy.decisions.levels_of(table.levels)
     cost = np.zeros(decisions)
     overruled = np.zeros((decisions, len(policy.groups)))
-    layout = ManyLayout(decisions, len(policy.groups), policy.labelled)
+    counting, n_groups = policy.prop.counting, len(policy.groups)
+    # Numbers of states do not depend on the horizon.
+    layout: ManyLayout | CountedLayout = CountedLayout(policy.horizon, n_groups, counting)
+    if counting.of_people:
+        layout = ManyLayout(decisions, n_groups, policy.labelled)
     layers = np.zeros((2, layout.states_of(decisions)))
     layers[0, 0] = 1.0
     for t in range(decisions):
-        _push_forward(
+        known = (
             policy.decisions.tables, table.probs, relevant, table.levels, levels,
             cost, overruled, layers, Walk.over(layout), t, decided, before, before.copy(),
         )  # fmt: skip
+        if counting.of_people:
+            _push_forward(*known)
+        else:
+            _push_counted(*known, layout.layer(t), layout.states_before(t + 1))
         if progress is not None:
-            progress(layout.states_before(t + 2) / layout.n_states)
+            progress(layout.states_before(t + 2) / layout.states_before(decisions + 1))
     return Evaluation(cost, overruled)
 
 
@@ -148,7 +157,7 @@ def _push_forward(
                 for r in range(2):
                     for c in range(len(costs)):
                         p = mass * probs[i, g, r, c]
-                        taken = accepts(tables.ranks, code, position, g, r == 1, levels[c])
+                        taken = accepted_by(tables, code, position, g, r == 1, levels[c])
                         if taken != (r == 1):
                             cost[t] += p * costs[c]
                             overruled[t, g] += p
@@ -158,4 +167,46 @@ def _push_forward(
                             # The state of the next layer with the same counters.
                             after[state + k] += p * (1.0 - z)
         state += at[0] + 1
+        go_on(walk.sums, 1)
+
+
+@jit()
+def _push_counted(
+    tables: CountedTables, probs: Floats, told: Floats, costs: Floats, levels: Any,
+    cost: Floats, overruled: Floats, layers: Floats, walk: Walk, t: int, decided: int,
+    before: Ints, at_all: Ints, layer: int, earlier: int,
+) -> None:  # fmt: skip
+    """:func:`_push_forward` where decisions are counted; ``earlier`` states precede the next."""
+    position = decided + t
+    i = position if len(probs) > 1 else 0
+    here, after = layers[t % 2], layers[1 - t % 2]
+    at, state, end = walk.at, 0, begin(walk, layer)
+    while state < end:
+        length = walk.sums[1] + 1
+        counters_of(walk.sums, at)
+        for k in range(length):
+            mass = here[state + k]
+            if mass == 0.0:
+                continue
+            # Empties the buffer, which the layer after next uses again.
+            here[state + k] = 0.0
+            at[1] = k
+            for j in range(len(at)):
+                at_all[j] = before[j] + at[j]
+            for g in range(probs.shape[1]):
+                code = answer(tables, position, at_all, g)[2]
+                for r in range(2):
+                    for c in range(len(costs)):
+                        p = mass * probs[i, g, r, c]
+                        taken = accepted_by(tables, code, position, g, r == 1, levels[c])
+                        if taken != (r == 1):
+                            cost[t] += p * costs[c]
+                            overruled[t, g] += p
+                        for z in range(2):
+                            chance = told[i, g, r, c] if z else 1.0 - told[i, g, r, c]
+                            if chance > 0.0:
+                                gain = 2 * np.int64(taken) + z
+                                number = number_after(tables, t, at, g, gain) - earlier
+                                after[number] += p * chance
+        state += length
         go_on(walk.sums, 1)

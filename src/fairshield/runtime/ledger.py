@@ -83,6 +83,7 @@ class Ledger:
         proposals: bool = True,
     ) -> None:
         self.prop, self.goes_on, self.proposals = prop, goes_on, proposals
+        self._relevant = prop.relevant_outcome  # refuses what does not count people
         self.due = tuple(due)
         self.length = self.due[-1] if self.due else None
         self.groups: list[Group] = []
@@ -159,7 +160,7 @@ class Ledger:
     def observe(self, outcome: bool) -> None:
         """Count the outcome of the decision that waits for one."""
         cell, self._awaiting = self._awaiting, None
-        if cell is not None and outcome is self.prop.relevant_outcome:
+        if cell is not None and outcome is self._relevant:
             self.cells[cell] -= 1
             self.cells[cell + RELEVANT] += 1
 

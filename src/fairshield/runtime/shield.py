@@ -71,7 +71,10 @@ class Shield:
     [True, True, True, True]
     """
 
-    __slots__ = ("_after", "_at", "_horizon", "_index", "_pending", "_t", "_window", "policy")
+    __slots__ = (
+        "_at", "_counting", "_horizon", "_index", "_labelled", "_pending", "_plain", "_t",
+        "_window", "policy",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -87,8 +90,10 @@ class Shield:
                 f"a shield needs a policy for one window, got {type(policy).__name__}: make one "
                 "with synthesize, load it with load_policy, or use Run for a periodic policy"
             )
-        self.policy, counting = policy, policy.prop.counting
-        self._after = after if counting.of_people else counting.after
+        self.policy = policy
+        self._counting = counting = policy.prop.counting
+        self._labelled = counting.labelled
+        self._plain = counting.of_people and not counting.labelled
         self._horizon, self._window = policy.horizon, window
         self._index = {group: i for i, group in enumerate(policy.groups)}
         self._t, self._at = 0, (0, 0) * len(policy.groups)
@@ -106,7 +111,7 @@ class Shield:
             raise InvalidValueError(f"decided must be a whole number, got {decided!r}")
         seen = sum(self.policy.since_start(counts)[::2])
         if decided is None:
-            if seen and not self.policy.prop.counting.steady:
+            if seen and not self._counting.steady:
                 raise InvalidValueError(
                     f"{self.policy.prop} does not count everybody once: to resume, say also how "
                     f"many decisions have been made ({argument('decided')})"
@@ -161,7 +166,7 @@ class Shield:
         if self._pending is None:
             return self.policy.feasible(self._t, self._at)
         pending = self._pending
-        gains = self.policy.prop.counting.possible(pending.accepted)
+        gains = self._counting.possible(pending.accepted)
         counted = (after_gain(self._at, self._index[pending.group], gain) for gain in gains)
         return all(self.policy.feasible(self._t, at) for at in counted)
 
@@ -220,8 +225,8 @@ class Shield:
                     else "none is; decide first, observe once"
                 )
             )
-        pending, counting = self._pending, self.policy.prop.counting
-        gain = counting.gain(pending.accepted, as_flag(outcome))
+        counting, pending = self._counting, self._pending
+        gain = counting.gains[2 * pending.accepted + (as_flag(outcome) == counting.outcome)]
         self._at = after_gain(self._at, self._index[pending.group], gain)
         self._pending = None
 
@@ -260,8 +265,8 @@ class Shield:
     ) -> tuple[str | None, ...]:
         """Why each of the next requests was overruled."""
         why: list[str | None] = [None] * len(accepted)
-        counting, n_groups = self.policy.prop.counting, len(self.policy.groups)
-        before = requests.gained(accepted, counting, n_groups) + np.array(self._at)
+        n_groups = len(self.policy.groups)
+        before = requests.gained(accepted, self._counting, n_groups) + np.array(self._at)
         for i in np.flatnonzero(overruled).tolist():
             g, proposed, cost = int(requests.groups[i]), bool(requests.proposed[i]), requests.costs
             at = tuple(before[i].tolist())
@@ -310,10 +315,12 @@ class Shield:
 
     def _count(self, decision: Decision, g: int) -> None:
         self._t += 1
-        if self.policy.decisions.labelled:
+        if self._plain:
+            self._at = after(self._at, g, decision.accepted)
+        elif self._labelled:
             self._pending = decision
         else:
-            self._at = self._after(self._at, g, decision.accepted)
+            self._at = after_gain(self._at, g, self._counting.gain(decision.accepted, None))
 
     def _checked(self, group: Group, cost: Any) -> float:
         """The cost of a request that can be answered now."""

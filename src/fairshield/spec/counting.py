@@ -128,8 +128,8 @@ class Counting:
             return self.outcome
         raise InvalidValueError(
             f"{name} counts decisions, not people, and this counts people: use synthesize, Shield, "
-            "Run, verify, simulate, or Dynamic, Static-Fair and exact periodic shields; or a "
-            "property of the share of people accepted, such as equal opportunity"
+            "Run, verify, simulate, explain and audit, Static-Fair, Dynamic and exact periodic "
+            "shields, or a property of the share of people accepted, such as equal opportunity"
         )
 
     @property
@@ -137,10 +137,9 @@ class Counting:
         """Whether decisions must be followed by their outcome."""
         return self.outcome is not None
 
-    @property
-    def needs_all_outcomes(self) -> bool:
-        """Whether the outcomes of people rejected change the counters, too."""
-        return len(set(self.possible(False))) > 1
+    def awaits(self, accepted: bool) -> bool:
+        """Whether the outcome of a person with this decision changes the counters."""
+        return len(set(self.possible(accepted))) > 1
 
     @cached_property
     def of_people(self) -> bool:
@@ -156,10 +155,6 @@ class Counting:
     def steady(self) -> bool:
         """Whether every decision adds exactly 1 to ``seen``, whatever its outcome."""
         return {gain[0] for y in (False, True) for gain in self.possible(y)} == {1}
-
-    def after(self, at: At, group: int, accepted: bool) -> At:
-        """Counters after one more decision, where no outcome matters."""
-        return after_gain(at, group, self.gain(accepted, None))
 
     def fits(self, seen: int, decided: int) -> bool:
         """Whether so many decisions can add up to ``seen`` over all groups."""
@@ -247,8 +242,14 @@ def after_gain(at: At, group: int, gain: Gain) -> At:
     >>> after_gain((3, 1, 2, 2), 1, (2, 0))
     (3, 1, 4, 2)
     """
+    seen, accepted = gain
+    if len(at) == 4:  # written out for speed: every outcome takes this path
+        n_a, k_a, n_b, k_b = at
+        if group:
+            return n_a, k_a, n_b + seen, k_b + accepted
+        return n_a + seen, k_a + accepted, n_b, k_b
     i = 2 * group
-    return (*at[:i], at[i] + gain[0], at[i + 1] + gain[1], *at[i + 2 :])
+    return (*at[:i], at[i] + seen, at[i + 1] + accepted, *at[i + 2 :])
 
 
 # Words --------------------------------------------------------------------------------------

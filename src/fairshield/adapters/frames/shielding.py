@@ -227,7 +227,7 @@ def _made(
             f"{prop} must hold after how many decisions? Say so with horizon=, or give a policy"
         )
     if inputs is None:
-        inputs = reading.estimate(frame, labelled=prop.relevant_outcome is not None)
+        inputs = reading.estimate(frame, labelled=prop.counting.labelled)
     return synthesize(prop, inputs, horizon=horizon)
 
 
@@ -239,11 +239,11 @@ def _decide(
     _check_groups(who, run, words_of(reading.group))
     said, price = reading.requests(frame)
     known = reading.outcomes(frame, labelled=run.policy.labelled)
-    if known is not None:
-        relevant = run.policy.prop.relevant_outcome
+    counting = run.policy.prop.counting
+    if known is not None and counting.outcome is not None and counting.awaits(False):
         warn_of_outcomes(
             who.names, who.codes, said, known,
-            relevant=relevant, whose="by what was proposed", stacklevel=4,
+            relevant=counting.outcome, whose="by what was proposed", stacklevel=4,
         )  # fmt: skip
     order = order_of_arrival(frame, reading.order_by)
     if order is None:

@@ -77,6 +77,7 @@ class PolicyJobs:
         """Take in a policy file; whether it is new."""
         digest, policy = await asyncio.to_thread(self._policies.read, content)
         check_groups(policy.groups)
+        check_people(policy.prop)
         _check_plans(policy)
         row = PolicyRow(
             id=digest, status="verifying", progress=0.0, digest=digest, words=str(policy),
@@ -226,10 +227,12 @@ def _described(spec: Mapping[str, Any]) -> str:
         if "periodic" in spec:
             periodic = parse_periodic(spec)
             check_groups(periodic.groups)
+            check_people(periodic.prop)
             _check_plans(periodic)
             return str(periodic)
         parsed = parse_spec(spec)
         check_groups(parsed.inputs.groups)
+        check_people(parsed.prop)
         plain = parsed.spread == 1.0 and parsed.method != "exact" and not parsed.trust_support
         _check_size(parsed.horizon, parsed.prop, plain=plain)
         return f"{parsed.prop} over {parsed.horizon} decisions"
@@ -252,6 +255,16 @@ def check_groups(groups: tuple[Group, ...]) -> None:
                 f"group {str(group)[:40]!r} cannot be served: names are up to 200 printable "
                 "characters"
             )
+
+
+def check_people(prop: Property) -> None:
+    """Refuse a property that counts decisions: the log of a stream counts people."""
+    if not prop.counting.of_people:
+        raise InvalidValueError(
+            f"streams count people, and {prop} counts decisions: decide with the library "
+            "(fairshield.Shield, fairshield.Run) or the command line, or serve a property of the "
+            "share of people accepted, such as equal opportunity"
+        )
 
 
 def _check_plans(policy: PeriodicPolicy) -> None:
