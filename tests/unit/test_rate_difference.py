@@ -54,9 +54,12 @@ def test_it_says_what_it_counts() -> None:
         "The ratio of people accepted with outcome 1 to people accepted differs between groups a "
         "and b by at most 0.2 (exactly 1/5)."
     )
-    assert "twice the people accepted to people rejected and twice" in WEIGHTED.promise("a", "b")
     assert (
-        "people rejected with outcome 0 and people accepted with outcome 1 to people differs"
+        "twice the people accepted to twice the people accepted and people rejected"
+        in WEIGHTED.promise("a", "b")
+    )
+    assert (
+        "people accepted with outcome 1 and people rejected with outcome 0 to people differs"
         in (ACCURACY.requirement("ab"))
     )
 

@@ -215,12 +215,12 @@ def _checked(group: Group, count: tuple[Any, Any]) -> GroupCount[int]:
     return GroupCount(int(seen), int(accepted))
 
 
-def so_far(counts: Counts) -> str:
-    """Counters in words, for messages.
+def so_far(counts: Counts, taken: str = "accepted of") -> str:
+    """Counters in words, for messages; ``taken`` stands between the two of a group.
 
     >>> so_far(Counts({"a": (10, 8), "b": (0, 0)}))
     '8 accepted of 10 in a and 0 accepted of 0 in b'
     """
     return in_words(
-        f"{count.accepted} accepted of {count.seen} in {group}" for group, count in counts.items()
+        f"{count.accepted} {taken} {count.seen} in {group}" for group, count in counts.items()
     )

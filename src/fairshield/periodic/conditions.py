@@ -13,8 +13,10 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fairshield.base.counts import is_whole
 from fairshield.base.errors import InvalidValueError
@@ -33,6 +35,33 @@ class Counters(NamedTuple):
     k_a: Any
     n_b: Any
     k_b: Any
+
+
+_MOST_LEFT = 2000
+"""No table has so many decisions of a property that counts them; what is possible is not asked."""
+_MOST_ADDED: dict[frozenset[int], list[NDArray[np.int64]]] = {}
+
+
+def most_added(each: frozenset[int], left: int, ahead: int) -> int:
+    """The most that ``left`` decisions add to a denominator that gets ``ahead`` more than another.
+
+    Each adds one of the numbers ``each`` to one of the two; -1 if no decisions do.
+
+    >>> most_added(frozenset({0, 1}), 3, 1), most_added(frozenset({1}), 3, 0)
+    (2, -1)
+    """
+    largest, known = max(each), _MOST_ADDED.setdefault(each, [np.zeros(1, np.int64)])
+    while len(known) <= left:
+        # By what the first is ahead of the second, from the least there can be.
+        before = known[-1]
+        after = np.full(len(before) + 2 * largest, -1, np.int64)
+        for n in each:
+            for shift, added in ((largest + n, n), (largest - n, 0)):
+                here = after[shift : shift + len(before)]
+                np.maximum(here, np.where(before < 0, -1, before + added), out=here)
+        known.append(after)
+    place = ahead + left * largest
+    return int(known[left][place]) if 0 <= place < len(known[left]) else -1
 
 
 class Condition(ABC):
@@ -83,15 +112,6 @@ class Condition(ABC):
         return None
 
 
-@lru_cache(maxsize=1024)
-def _added(each: frozenset[int], left: int) -> frozenset[tuple[int, int]]:
-    """What ``left`` decisions, of which each adds one of these numbers, may add to two groups."""
-    if not left:
-        return frozenset({(0, 0)})
-    before = _added(each, left - 1)
-    return frozenset(after for a, b in before for n in each for after in ((a + n, b), (a, b + n)))
-
-
 @dataclass(frozen=True)
 class EqualDenominators(Condition):
     """EqualDenominators says that both groups have equally many relevant people.
@@ -115,9 +135,7 @@ class EqualDenominators(Condition):
     def possible(self, start: Counters, gained: Counters, left: int) -> bool:
         n_a, _, n_b, _ = gained
         if not self.prop.counting.of_people:
-            equal = self._equal_after(left)
-            least = self.prop.min_support
-            return any(n_a + m == n_b + o and (n_a + m == 0 or n_a + m >= least) for m, o in equal)
+            return self._can_be_equal(int(n_a), int(n_b), left)
         missing, spare = abs(n_a - n_b), left - abs(n_a - n_b)
         if missing > left or (self.prop.relevant_outcome is None and spare % 2):
             return False
@@ -126,9 +144,15 @@ class EqualDenominators(Condition):
         silent = n_a == n_b == 0 and self.prop.relevant_outcome is not None
         return most == 0 or most >= self.prop.min_support or silent
 
-    def _equal_after(self, left: int) -> frozenset[tuple[int, int]]:
-        """What so many decisions may add to both denominators."""
-        return _added(frozenset(seen for seen, _ in self.prop.counting.gains), left)
+    def _can_be_equal(self, n_a: int, n_b: int, left: int) -> bool:
+        """Whether some decisions make these denominators equal, and large enough or 0."""
+        each = frozenset(seen for seen, _ in self.prop.counting.gains)
+        if n_a == n_b == 0 and (0 in each or not left):
+            return True
+        if left > _MOST_LEFT:
+            return True
+        most = most_added(each, left, n_b - n_a)
+        return most >= 0 and n_a + most >= max(self.prop.min_support, 1)
 
     def certain(self, start: Counters, gained: Counters, left: int) -> Any:
         if left:
@@ -136,7 +160,9 @@ class EqualDenominators(Condition):
         n_a, _, n_b, _ = gained
         return (n_a == n_b) & ((n_a == 0) | (n_a >= self.prop.min_support))
 
-    def _in_one(self, inputs: Inputs, period: int) -> float:
+    def _in_one(self, inputs: Inputs, period: int) -> float | None:
+        if not self.prop.counting.of_people:
+            return None
         outcome = self.prop.relevant_outcome
         return chance_of_equal(inputs, outcome, period, self.prop.min_support)
 

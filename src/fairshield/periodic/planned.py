@@ -51,10 +51,11 @@ class Planned(CumulativePolicy):
         try:
             policy = self.made(progress)
         except InfeasibleError:
+            taken = self.prop.counting.taken
             raise InfeasibleError(
                 f"{self.prop} cannot be guaranteed at the end of each of {self.periods} periods of "
-                f"{self.period} decisions, starting from {so_far(self.start)}: some order of "
-                f"arrivals defeats every shield. Loosen the bound, set {called('min_support')}, "
+                f"{self.period} decisions, starting from {so_far(self.start, taken)}: some order "
+                f"of arrivals defeats every shield. Loosen the bound, set {called('min_support')}, "
                 "lengthen the period, or use a Dynamic shield, which does what can be done"
             ) from None
         self.__dict__["tables"] = policy  # fills the cached property

@@ -66,18 +66,18 @@ class Weights(NamedTuple):
     def to_dict(self) -> dict[str, int]:
         """The mapping that :meth:`of` reads, with a decision alone where its outcome is alike."""
         told = {}
-        for decision, pair in (("reject", self[:2]), ("accept", self[2:])):
+        for decision, pair in (("accept", self[2:]), ("reject", self[:2])):
             if pair[0] == pair[1]:
                 told[decision] = pair[0]
             else:
-                told |= {f"{decision} {z}": weight for z, weight in enumerate(pair)}
+                told |= {f"{decision} {z}": pair[z] for z in (1, 0)}
         return {word: weight for word, weight in told.items() if weight}
 
     def in_words(self) -> str:
         """The people counted, for a sentence.
 
         >>> Weights.of("accept 1=2, reject", "numerator").in_words()
-        'people rejected and twice the people accepted with outcome 1'
+        'twice the people accepted with outcome 1 and people rejected'
         """
         if len(set(self)) == 1:
             return _times(self[0], "people")
@@ -155,6 +155,11 @@ class Counting:
     def steady(self) -> bool:
         """Whether every decision adds exactly 1 to ``seen``, whatever its outcome."""
         return {gain[0] for y in (False, True) for gain in self.possible(y)} == {1}
+
+    @property
+    def taken(self) -> str:
+        """What connects the two counters in words: so many *accepted of* so many."""
+        return "accepted of" if self.of_people else "of"
 
     def fits(self, seen: int, decided: int) -> bool:
         """Whether so many decisions can add up to ``seen`` over all groups."""

@@ -124,8 +124,8 @@ def synthesize(
     if not policy.can_bind:
         warnings.warn(
             f"{policy.prop} can never bind in {policy.horizon} decisions starting from "
-            f"{so_far(policy.start)}, so the policy promises nothing: lower "
-            f"{called('min_support')}, lengthen the horizon, or tighten the bound",
+            f"{so_far(policy.start, policy.prop.counting.taken)}, so the policy promises nothing: "
+            f"lower {called('min_support')}, lengthen the horizon, or tighten the bound",
             VacuousWarning,
             stacklevel=2,
         )

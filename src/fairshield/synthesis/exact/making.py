@@ -98,9 +98,10 @@ def with_least_cost(policy: Policy, options: Options) -> Policy:
     if policy.expected_cost == math.inf:
         raise InfeasibleError(
             f"{spec.prop} cannot be guaranteed over {spec.plan_length} decisions starting from "
-            f"{so_far(spec.start)}: some order of arrivals defeats every shield. Loosen the bound, "
-            f"set {called('min_support')} so that the property binds only once each group has "
-            "enough people, lengthen the horizon, or drop early checkpoints"
+            f"{so_far(spec.start, spec.prop.counting.taken)}: some order of arrivals defeats every "
+            f"shield. Loosen the bound, set {called('min_support')} so that the property binds "
+            "only once each group has enough people, lengthen the horizon, or drop early "
+            "checkpoints"
         )
     if spec.spread == 1.0:
         return policy
