@@ -195,6 +195,40 @@ def test_the_least_risk_is_what_the_recursion_defines(spec: Spec) -> None:
 
 @kernel_settings
 @given(counted_specs)
+def test_least_risks_are_decided_as_the_recursion_does(spec: Spec) -> None:
+    problem = spec.problem()
+    fast, slow = (
+        counted.solve_best_effort(problem, Options(threads=2, backend=backend)).masks
+        for backend in ("cpu", "reference")
+    )
+    layout = CountedLayout(problem.horizon, 2, spec.prop.counting)
+    for s in reached(problem):
+        place = layout.place(*s)
+        assert fast[:, place].tolist() == slow[:, place].tolist()
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counted, "_WORTH_A_THREAD", 7)
+    inputs = fs.InputModel.agnostic({"a": 0.4, "b": 0.6}, outcomes={"a": 0.3, "b": 0.6})
+    for num, den in NAMED:
+        prop = fs.RateDifference("0.2", num, den, min_support=3)
+        problem = Spec(prop, inputs, 11, fs.Counts.zero(GROUPS), (6,)).problem()
+        one, some = (
+            counted.solve(problem, Options(threads=threads), record=True) for threads in (1, 3)
+        )
+        assert one.value == some.value
+        assert one.masks is not None
+        assert some.masks is not None
+        assert (one.masks == some.masks).all()
+        first, again = (
+            counted.solve_best_effort(problem, Options(threads=threads)) for threads in (1, 3)
+        )
+        assert first[:2] == again[:2]
+        assert (first.masks == again.masks).all()
+
+
+@kernel_settings
+@given(counted_specs)
 def test_states_are_numbered_one_after_the_other(spec: Spec) -> None:
     problem = spec.problem()
     layout = CountedLayout(problem.horizon, 2, spec.prop.counting)
@@ -404,6 +438,23 @@ def test_denominators_can_become_equal_if_some_decisions_make_them_so(
     assert condition.possible(gained, gained, left) == met
     if not left:
         assert bool(condition.certain(gained, gained, 0)) == met
+
+
+def test_a_person_who_decides_against_advice_is_counted_as_decided() -> None:
+    prop = fs.RateDifference("0.2", "accept 1", "accept")
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, outcomes={"a": 0.5, "b": 0.5})
+    run = fs.DynamicShield(prop, inputs, period=4)
+    for group, good in (("a", True), ("b", False)):
+        advice = run.advise(group, proposed=True)
+        decision = run.record(advice, final=True)
+        run.observe(decision, outcome=good)
+    assert run.counts == fs.Counts({"a": (1, 1), "b": (1, 0)})
+    assert not run.guaranteed
+    assert run.guarantee.risk
+    for _ in range(2):
+        run.observe(run.decide("a", proposed=True), outcome=True)
+    assert run.completed == 1
+    assert not run.holds()
 
 
 # What counts people refuses -----------------------------------------------------------------

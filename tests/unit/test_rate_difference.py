@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import fairshield as fs
 from fairshield.monitor import Monitor
 from fairshield.periodic.runs import Streams, decide_runs
+from fairshield.policy.counted import CountedDecisions
 from fairshield.runtime.evaluate import evaluate
 from fairshield.runtime.ledger import Ledger
 from fairshield.service.policies.jobs import check_people
@@ -98,6 +101,23 @@ def test_nothing_can_be_promised_about_what_outcomes_alone_decide() -> None:
     assert 0 < effort.risk < 1
     followed = fs.simulate(effort, n_windows=4000, rng=np.random.default_rng(0))
     assert followed.n_unfair < followed.n_unfair_unshielded
+
+
+def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    policy = fs.synthesize(ACCURACY, INPUTS, horizon=6, best_effort=True)
+    decisions = policy.decisions
+    assert isinstance(decisions, CountedDecisions)
+    assert decisions.salvage is not None
+    for wrong in (
+        {"masks": decisions.masks[:, 1:]},
+        {"masks": decisions.masks.astype(np.float64)},
+        {"salvage": decisions.salvage[:1]},
+        {"edges": np.arange(31.0)},
+    ):
+        path = tmp_path / "wrong.shield"
+        replace(policy, decisions=replace(decisions, **wrong)).save(path)
+        with pytest.raises(fs.ArtifactError, match=r"expected|needs"):
+            fs.Policy.load(path)
 
 
 def test_expectations_are_those_of_the_plan() -> None:

@@ -318,7 +318,8 @@ def balanced_share(spec: Specification) -> float | None:
     These are as far apart as the bound of a difference of rates; see :attr:`Trade.balanced`.
     """
     difference = spec.prop.difference
-    if difference is None or not difference.bound or len(spec.groups) != 2:
+    people = spec.prop.counting.of_people and len(spec.groups) == 2
+    if difference is None or not difference.bound or not people:
         return None
     least = math.ceil(1 / difference.bound)
     if 2 * least <= spec.horizon and spec.horizon * (least + 1) ** 2 > _MOST_CARRIED:

@@ -346,26 +346,29 @@ def least_risk_counted(
     which it is not, at any cost.
     """
 
-    def choices(s: Position, g: int) -> Iterator[tuple[tuple[int, int], bool, float, float]]:
-        """By proposal and level: whether to overrule, and the risk and cost of what is done."""
+    def choices(s: Position, g: int) -> Iterator[tuple[tuple[int, int], int, float, float]]:
+        """By proposal and level: the bits that overrule it, and risk and cost of what is done.
+
+        What is dearer than all levels is overruled as the dearest, if a lesser risk is the reason.
+        """
         then = [[v(after) for after in possible(problem, s, g, y)] for y in (False, True)]
         sure = [all(end.risk == 0.0 for end in ends) for ends in then]
-        i = s.t if len(problem.weights) > 1 else 0
+        i, dearest = s.t if len(problem.weights) > 1 else 0, problem.n_levels - 1
         for r, level in product((0, 1), range(problem.n_levels)):
             cell = i, g, r, level
             risks, costs = (
                 [expected(problem, cell, [end[which] for end in ends]) for ends in then]
                 for which in (0, 1)
             )
-            price, o = problem.costs[cell], 1 - r
+            price, o, by_cost = problem.costs[cell], 1 - r, False
             if sure[r] != sure[o]:
                 overrule = sure[o]
             elif abs(risks[o] - risks[r]) > SAME_RISK:
                 overrule = risks[o] < risks[r]
             else:
-                overrule = bool(price + problem.tie + costs[o] < costs[r])
-            y = o if overrule else r
-            yield (r, level), overrule, risks[y], costs[y] + overrule * price
+                by_cost, overrule = True, bool(price + problem.tie + costs[o] < costs[r])
+            bits, y = (0, r) if not overrule else (1, o) if by_cost or level < dearest else (3, o)
+            yield (r, level), bits, risks[y], costs[y] + overrule * price
 
     @cache
     def v(s: Position) -> Prospect:
@@ -393,8 +396,8 @@ def least_risk_counted(
 
     def mask(s: Position, g: int) -> int:
         found = 0
-        for (r, level), overrule, _, _ in choices(s, g):
-            found |= overrule << (r * (problem.n_levels + 1) + level)
+        for (r, level), bits, _, _ in choices(s, g):
+            found |= bits << (r * (problem.n_levels + 1) + level)
         return found
 
     return v, mask

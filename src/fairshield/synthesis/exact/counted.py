@@ -77,13 +77,15 @@ def check_options(spec: Specification, options: Options) -> None:
 
 def check_size(layout: CountedLayout, n_levels: int, *, record: bool, effort: bool) -> None:
     """Raise :class:`MemoryLimitError` if the table is too large for time or memory."""
-    states, most = layout.n_states, largest_horizon(layout.n_groups, layout.counting, MOST_STATES)
-    what = f"a window of {layout.horizon} decisions has {states:.3g} states of counted decisions"
-    if states > MOST_STATES:
+    most = largest_horizon(layout.n_groups, layout.counting, MOST_STATES)
+    if layout.horizon > most:
         raise MemoryLimitError(
-            f"{what}, more than the {MOST_STATES:.0e} that are solved in about a minute: shorten "
-            f"the window to at most {most} decisions, or use smaller weights"
+            f"a window of {layout.horizon} decisions has more than the {MOST_STATES:.0e} states of "
+            "counted decisions that are solved in about a minute: shorten the window to at most "
+            f"{most} decisions, or use smaller weights"
         )
+    states = layout.n_states
+    what = f"a window of {layout.horizon} decisions has {states:.3g} states of counted decisions"
     last = layout.states_of(layout.horizon)
     size = layout.n_groups * np.dtype(mask_type(n_levels)).itemsize * states * (1 + effort)
     need = _FIXED + (33 if effort else 17) * last + (size if record else 0)

@@ -141,7 +141,10 @@ def back_up_risk(
     risks: Floats, costs: Floats, risk: Floats, cost: Floats, layer: int, terms: Ints, gains: Ints,
     steady_start: int, step: Step, masks: Any, first: int, begin: int, end: int, place: Place,
 ) -> None:  # fmt: skip
-    """Least risks, and least costs at them, of states of a layer, and masks of all of them."""
+    """Least risks, and least costs at them, of states of a layer, and masks of all of them.
+
+    What is dearer than all levels is overruled as the dearest, if a lesser risk is the reason.
+    """
     n_levels = step.weights.shape[2]
     sums_of(terms, layer, begin, place.sums)
     here = begin
@@ -166,15 +169,16 @@ def back_up_risk(
                         kept = untold * costs[ahead[2 * r] + k] + told * costs[ahead[2 * r + 1] + k]
                         gone = untold * costs[ahead[2 * o] + k] + told * costs[ahead[2 * o + 1] + k]
                         price = step.costs[g, r, level]
+                        bits = np.int64(3 if level == n_levels - 1 else 1)
                         if sure_0 != sure_1:
                             overrule = sure_0 if r == 1 else sure_1
                         elif abs(other - keep) > step.same_risk:
                             overrule = other < keep
                         else:
-                            overrule = price + step.tie + gone < kept
+                            overrule, bits = price + step.tie + gone < kept, np.int64(1)
                         weight = step.weights[g, r, level]
                         if overrule:
-                            mask |= np.int64(1) << (r * (n_levels + 1) + level)
+                            mask |= bits << (r * (n_levels + 1) + level)
                             total += weight * other
                             paid += weight * (gone + price)
                         else:
