@@ -99,6 +99,23 @@ def test_a_file_that_was_cut_or_changed_anywhere_is_refused(
                     assert is_refused(client, spoilt)
 
 
+def test_a_rate_that_counts_decisions_is_refused_by_name(live: LiveServer, tmp_path: Path) -> None:
+    prop = fs.RateDifference("0.2", "accept 1", "accept")
+    inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5}, outcomes={"a": 0.5, "b": 0.5})
+    kinds = fs.synthesize(prop, inputs, horizon=4), fs.DynamicShield(prop, inputs, period=4).policy
+    words = {"property": "rate-difference", "bound": "0.2", "numerator": "accept 1",
+             "denominator": "accept", "groups": {"a": 0.5, "b": 0.5}}  # fmt: skip
+    with live.client() as client:
+        for policy in kinds:
+            policy.save(tmp_path / "it.shield")
+            why = is_refused(client, (tmp_path / "it.shield").read_bytes())
+            assert "streams count people" in why
+        for window in ({"horizon": 4}, {"periodic": "dynamic", "period": 4}):
+            answer = client.post("/v1/policies", json=words | window)
+            assert answer.status_code == 422
+            assert "streams count people" in answer.json()["detail"]
+
+
 def _array(**changes: Any) -> Callable[[dict[str, Any]], None]:
     def change(data: dict[str, Any]) -> None:
         for entry in data["arrays"]:

@@ -67,6 +67,17 @@ def test_it_says_what_it_counts() -> None:
     )
 
 
+def test_of_rejections_the_group_with_more_of_them_is_ahead() -> None:
+    accepted, rejected = (
+        fs.RateDifference("0.2", f"{word} 1", "accept 1, reject 1") for word in ("accept", "reject")
+    )
+    counts = fs.Counts({"a": (10, 8), "b": (10, 5)})
+    a, b = counts.values()
+    assert accepted.lead(a, b) > 0 > rejected.lead(a, b)
+    assert accepted.finding(counts).pair == rejected.finding(counts).pair[::-1]
+    assert accepted.finding(counts).value == rejected.finding(counts).value
+
+
 @BOTH
 def test_what_asks_nothing_counts_alike(prop: fs.RateDifference) -> None:
     free = NoRequirement.like(prop)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairshield.base.counts import Group
-from fairshield.spec.base import Property, Undefined
+from fairshield.base.counts import Group, GroupCount
+from fairshield.spec.base import Count, Property, Undefined
 from fairshield.spec.counting import Counting, Weights, counting_of
 from fairshield.spec.described import any_two_of, exactly, rounded
 from fairshield.spec.differences import DifferenceOfRates
+from fairshield.spec.finding import Measured
 from fairshield.spec.rationals import Number
 from fairshield.spec.rules import Rule
 from fairshield.spec.sustained import Sustained
@@ -76,7 +77,18 @@ class RateDifference(DifferenceOfRates, kind="rate-difference"):
     def relevant_outcome(self) -> bool | None:  # type: ignore[override]
         return self.counting.outcome_of_people(self)
 
-    # Words ----------------------------------------------------------------------------------
+    @property
+    def _of_rejections(self) -> bool:
+        """Whether people are counted, and the rate is that of the rejected among them."""
+        return self.counting.of_people and not any(self.numerator[2:])
+
+    # Words and pictures ---------------------------------------------------------------------
+
+    def measured(self, a: Count, b: Count) -> Measured:
+        return super().measured(b, a) if self._of_rejections else super().measured(a, b)
+
+    def lead(self, a: GroupCount[Any], b: GroupCount[Any]) -> Any:
+        return super().lead(b, a) if self._of_rejections else super().lead(a, b)
 
     def words(self) -> str:
         return f"difference of rates ({self.numerator} of {self.denominator}) ≤ {self.bound}"
