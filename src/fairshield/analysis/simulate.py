@@ -247,7 +247,7 @@ def _simulate(
     overruled_at: Any, paths: Any,
 ) -> None:  # fmt: skip
     """Simulate some windows; ``at`` has room for the counters with and without the shield."""
-    n_levels = len(costs)
+    n_levels, shielded, unshielded = len(costs), at[0], at[1]
     for window in range(len(requests)):
         at[:] = 0
         stop = 0
@@ -255,15 +255,15 @@ def _simulate(
             i = t if len(cumulative) > 1 else 0
             cell = min(count_up_to(cumulative[i], requests[window, t]), cumulative.shape[1] - 1)
             g, r, c = cell // (2 * n_levels), cell // n_levels % 2, cell % n_levels
-            code = answer(tables, t, at[0], g)[2]
+            code = answer(tables, t, shielded, g)[2]
             accept: Any = np.int64(accepted_by(tables, code, t, g, r == 1, levels[c]))
             if accept != r:
                 paid[window] += costs[c]
                 overruled[window] += 1
                 overruled_at[t, g] += 1
             told = not tables.labelled or outcomes[window, t] < relevant[i, cell]
-            count(tables, at[0], g, accept, told)
-            count(tables, at[1], g, r, told)
+            count(tables, shielded, g, accept, told)
+            count(tables, unshielded, g, r, told)
             if t + 1 == stops[stop]:
                 _write(ends, window, stop, at)
                 stop = min(stop + 1, len(stops) - 1)
