@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_STATES = 3 * 10**8
-"""States of a table that two processors solve in about a minute."""
+"""States of a table that two processors solve in about ten seconds."""
 _MOST_REFERENCE = 200_000
 _WORTH_A_THREAD = 20_000
 """States of a layer below which another thread costs more than it brings."""
@@ -81,7 +81,7 @@ def check_size(layout: CountedLayout, n_levels: int, *, record: bool, effort: bo
     if layout.horizon > most:
         raise MemoryLimitError(
             f"a window of {layout.horizon} decisions has more than the {MOST_STATES:.0e} states of "
-            "counted decisions that are solved in about a minute: shorten the window to at most "
+            "counted decisions that are solved in seconds: shorten the window to at most "
             f"{most} decisions, or use smaller weights"
         )
     states = layout.n_states
