@@ -25,9 +25,7 @@ REJECT, ACCEPT = 1, 2
 
 
 @_jit
-def answers(
-    tables: Any, code: int, t: int, group: int, levels: Ints, possible: Flags
-) -> int:
+def answers(tables: Any, code: int, t: int, group: int, levels: Ints, possible: Flags) -> int:
     """Decisions that some proposal and cost level lead to, as bits: ``REJECT | ACCEPT``.
 
     ``possible`` says which proposals and levels may come, by group, proposal and level.  Stops once
