@@ -11,6 +11,7 @@ import numpy as np
 
 import fairshield as fs
 from benchmarks.measure import SKEWED, UNIFORM, Figure, in_new_process
+from fairshield.periodic.closed import worst_cost_for_ever
 from fairshield.periodic.compare import compare, make_policies
 from fairshield.periodic.dynamic import Dynamic
 from fairshield.periodic.perpetual import Perpetual
@@ -250,3 +251,45 @@ def optimal_periodic() -> Iterator[Figure]:
                 seconds <= most and peak <= 2000,
                 f"worst period {worst:.4f}",
             )
+
+
+FOR_EVER = (
+    (5, "0.2", (0.5, 0.5, 0.5), 0, 16),
+    (10, "0.1", (0.5, 0.5, 0.5), 0, 28),
+    (10, "0.15", (0.5, 0.5, 0.5), 0, 20),
+    (10, "0.2", (0.5, 0.5, 0.5), 0, 12),
+    (10, "0.3", (0.5, 0.5, 0.5), 0, 10),
+    (10, "0.2", (0.3, 0.5, 0.5), 0, 15),
+    (10, "0.2", (0.5, 0.6, 0.4), 0, 15),
+    (10, "0.2", (0.5, 0.7, 0.3), 0, 15),
+    (10, "0.2", (0.3, 0.7, 0.4), 0, 20),
+    (10, "0.2", (0.5, 0.5, 0.5), 5, 15),
+    (10, "0.2", (0.5, 0.5, 0.5), 20, 20),
+)
+"""Period, bound, the share of group a and of each group's proposals that accept, ``min_support``,
+and the periods that are swept."""
+
+
+def for_ever() -> Iterator[Figure]:
+    """Bounds on the least worst cost of a period where there is no last one."""
+    for period, bound, (share, a, b), support, periods in FOR_EVER:
+        parts = {"a": (share, a), "b": (1 - share, b)}
+        inputs = fs.InputModel.from_table(
+            {
+                (g, r, 1.0): p * (q if r else 1 - q)
+                for g, (p, q) in parts.items()
+                for r in (False, True)
+            }
+        )
+        prop = fs.DemographicParity(bound, min_support=support)
+        begin = time.perf_counter()
+        found = worst_cost_for_ever(prop, inputs, period=period, periods=periods)
+        seconds = time.perf_counter() - begin
+        yield Figure(
+            f"For ever, T = {period}, κ = {bound}, a {share:g}, accepts {a:g} and {b:g}, "
+            f"min_support {support}, m = {periods}",
+            f"{found.lower:.4f} to {found.upper:.4f}",
+            "reported",
+            True,
+            f"{seconds:.0f} s",
+        )

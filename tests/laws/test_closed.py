@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -21,7 +22,9 @@ from fairshield.periodic.closed import ClosedSet, Region, worst_cost_for_ever
 from fairshield.periodic.closed.closed import requests_of
 from fairshield.periodic.closed.few import Few, closed_few
 from fairshield.periodic.closed.kernels import Cell, Requests, cell_cost
+from fairshield.policy import Specification
 from fairshield.spec import property_from_dict
+from fairshield.synthesis import make_policy
 
 ROUNDING = 1e-9
 
@@ -348,11 +351,25 @@ def test_membership_is_decided_alike_one_by_one_and_in_arrays(
 
 
 def test_bounds_for_ever_meet_where_the_first_periods_are_the_dearest() -> None:
-    found = worst_cost_for_ever(parity("1/5"), even(), period=5, periods=14)
+    prop, periods = parity("1/5"), 14
+    found = worst_cost_for_ever(prop, even(), period=5, periods=periods)
     assert found.lower == found.upper == found.closed.cost
     assert found.lower == pytest.approx(1.96875)
+    spec = Specification.of(
+        prop, even(), horizon=5 * periods, checkpoints=range(5, 5 * periods, 5),
+        terminal=found.closed,
+    )  # fmt: skip
+    policy = make_policy(replace(spec, ceiling=found.upper))
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.02, 0.1, 0.5, 1.0):
+        for accepts in (0.0, 0.5, 1.0):
+            shield = fs.Shield(policy)
+            for _ in range(5 * periods):
+                shield.decide("ab"[rng.random() < share], proposed=bool(rng.random() < accepts))
+            assert found.closed.holds(shield.counts)
 
 
+@pytest.mark.slow
 def test_bounds_for_ever_are_apart_where_no_closed_set_is_that_cheap() -> None:
     found = worst_cost_for_ever(
         parity("1/3", min_support=4), even(), period=3, periods=12, within=0.05

@@ -9,6 +9,10 @@ condition.
 
 from fairshield._renamed import NAMES
 from fairshield.base.renamed import old_names
+from fairshield.periodic.closed import ClosedSet as ClosedSet
+from fairshield.periodic.closed import ForEver as ForEver
+from fairshield.periodic.closed import Region as Region
+from fairshield.periodic.closed import worst_cost_for_ever as worst_cost_for_ever
 from fairshield.periodic.cumulative import CumulativePolicy as CumulativePolicy
 from fairshield.periodic.dynamic import Dynamic as Dynamic
 from fairshield.periodic.exact import ExactPeriodic as ExactPeriodic

@@ -61,8 +61,13 @@ def worst_cost_for_ever(
         of, inputs.repeated(period, periods), horizon=horizon,
         checkpoints=range(period, horizon, period),
     )  # fmt: skip
-    lower = least_ceiling(spec, Options())
     candidates = list(_regions(of, period, horizon))
+    if not candidates:
+        raise InvalidValueError(
+            f"closed sets for {of} and periods of {period} have counters of more people than the "
+            f"{horizon} of {periods} periods: raise periods"
+        )
+    lower = least_ceiling(spec, Options())
     costs: dict[Region, float] = {}
 
     def kept(cost: float) -> ClosedSet | None:
