@@ -17,6 +17,7 @@ from fairshield.base import compiler
 COMPILED = [
     "analysis.simulate",
     "analysis.verify.kernels",
+    "periodic.closed.kernels",
     "policy.codes",
     "policy.long.kernels",
     "policy.long.price_kernels",

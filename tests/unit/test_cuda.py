@@ -37,6 +37,19 @@ def test_without_a_device_auto_is_the_processor(
     assert policy.expected_cost == fs.synthesize(DP, even, horizon=6, backend="cpu").expected_cost
 
 
+@pytest.mark.parametrize("labelled", [False, True])
+def test_what_no_device_holds_is_not_laid_out(
+    labelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "missing", lambda: None)
+    monkeypatch.setattr(device, "_free_bytes", lambda: 10**12)
+    monkeypatch.setattr(device, "pair_starts", lambda layout: pytest.fail("laid out"))
+    layout = layout_of(10**9, labelled)
+    assert not device.pays(layout, 1, record=10**9)
+    with pytest.raises(fs.MemoryLimitError, match="on the CUDA device"):
+        device.check_device_memory(layout, 1, record=10**9)
+
+
 def test_nobody_looks_for_a_device_for_a_small_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     def looked() -> str | None:
         raise AssertionError

@@ -35,7 +35,7 @@ inputs = fs.InputModel(
 fs.synthesize(prop, inputs, horizon=3, spread={spread})
 forget_the_peak()
 before = resident("VmRSS")
-fs.synthesize(prop, inputs, horizon=horizon, spread={spread})
+fs.synthesize(prop, inputs, horizon=horizon, spread={spread}, backend="cpu")
 layout = Layout(horizon, prop.relevant_outcome is not None)
 taken = resident("VmHWM") - before
 print(taken, estimate_bytes(layout, levels, record=layout.horizon, spread={spread} != 1.0))

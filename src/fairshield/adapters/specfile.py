@@ -33,7 +33,7 @@ from fairshield.policy import Policy
 from fairshield.records import Record, ScoreRule, declared
 from fairshield.records.lines import open_lines
 from fairshield.records.reading import Reading
-from fairshield.spec import KINDS, Property, parameters_of, property_from_dict
+from fairshield.spec import KINDS, Property, offered_kinds, parameters_of, property_from_dict
 from fairshield.synthesis import Method, synthesize
 
 WINDOW_KEYS = ("horizon", "start", "checkpoints", "spread", "method", "endgame", "trust_support")
@@ -333,7 +333,7 @@ def _unpriced(record: Record) -> Record:
 
 
 def _property_keys() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key for kind in KINDS for key in parameters_of(kind)))
+    return tuple(dict.fromkeys(key for kind in offered_kinds() for key in parameters_of(kind)))
 
 
 def _check_arguments(kind: str, arguments: dict[str, Any]) -> None:

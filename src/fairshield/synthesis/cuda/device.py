@@ -18,6 +18,8 @@ from fairshield.synthesis.memory import human, policy_bytes
 
 CODES_AT_ONCE, ROWS_AT_ONCE = 1 << 31, 1 << 24
 """Bytes for the codes of some batches, and their rows, should each turn out irregular."""
+_MORE_THAN_ANY = 10**13
+"""States of a table that no device holds; to lay it out would take the memory of the host."""
 _WORTH_A_DEVICE = 50_000_000
 """States below which the processor is done before the device has begun."""
 
@@ -61,6 +63,8 @@ def device_bytes(layout: Layout, n_levels: int, *, record: int | None) -> int:
     With one cost level few rows are irregular; they are taken to have a fortieth of all states,
     which is more than any problem had so far.
     """
+    if layout.n_states > _MORE_THAN_ANY:
+        return layout.n_states  # a byte each, at least
     rows = layout.rows_of(layout.horizon)
     total = 2 * 8 * int(pair_starts(layout)[-1]) + 16 * rows
     if record is not None:
