@@ -39,7 +39,7 @@ from fairshield_experiments.published_runs.departures import (
 )
 from fairshield_experiments.published_runs.reference import Reference, after
 from fairshield_experiments.published_runs.window import Welfare, Window, towards_half
-from fairshield_experiments.simulate import Setting, outcomes, simulate, streams
+from fairshield_experiments.simulate import Setting, outcomes, policy_of, simulate, streams
 
 KINDS = ("demographic-parity", "equal-opportunity")
 HALF = Fraction(1, 2)
@@ -151,7 +151,7 @@ def test_without_departures_decisions_are_those_of_the_library(
 ) -> None:
     chosen = setting(shield=shield, kind=kind, undefined=undefined, bound=bound)
     world = scored(seed, n=120, share=share)
-    people, library, _ = outcomes(chosen, world)
+    people, library, _ = outcomes(chosen, world, policy_of(chosen, world))
     requests = streams(chosen, people)
     crowd = Crowd(requests.groups, requests.proposed, people.score, requests.relevant)
     accepted, feasible = Tables().decide(

@@ -22,6 +22,7 @@ from fairshield.periodic.optimal import DearestPeriod as DearestPeriod
 from fairshield.periodic.optimal import OptimalPeriodic as OptimalPeriodic
 from fairshield.periodic.optimal import least_worst_costs as least_worst_costs
 from fairshield.periodic.perpetual import Perpetual as Perpetual
+from fairshield.periodic.planned import Planned as Planned
 from fairshield.periodic.policy import PeriodicPolicy as PeriodicPolicy
 from fairshield.periodic.policy import load_policy as load_policy
 from fairshield.periodic.repeated import Repeated as Repeated
