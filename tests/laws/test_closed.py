@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ import fairshield as fs
 from fairshield.base.errors import InvalidValueError
 from fairshield.periodic.closed import ClosedSet, Region, worst_cost_for_ever
 from fairshield.periodic.closed.closed import requests_of
-from fairshield.periodic.closed.few import Few, closed_few
+from fairshield.periodic.closed.few import Few, allowed, closed_few
 from fairshield.periodic.closed.kernels import Cell, Requests, cell_cost
+from fairshield.periodic.closed.region import _SHARES
 from fairshield.policy import Specification
 from fairshield.spec import property_from_dict
 from fairshield.synthesis import make_policy
@@ -129,6 +130,106 @@ def of_few(draw: st.DrawFn, closed: ClosedSet) -> fs.Counts:
 
 
 # What is promised -----------------------------------------------------------------------------
+
+
+def gains(cell: Cell, larger: fs.GroupCount[int], other: fs.GroupCount[int]) -> bool:
+    """Whether a period that brings these may end in the region, from the counters of a cell."""
+    (n_a, k_a), (n_b, k_b) = larger, other
+    for n, k, of_other in cell.lines.tolist():
+        if n * n_a + k * k_a + of_other * n_b > 0:
+            return False
+    sign, spare = int(cell.sign), int(cell.spare)
+    s_den, x_den, e_den = int(cell.s_den), int(cell.x_den), int(cell.e_den)
+    for s, shifted in zip(cell.s.tolist(), cell.shifted.tolist(), strict=True):
+        y_a, y_b = (k_a - sign * spare) * s_den - s * n_a, k_b * s_den - shifted * n_b
+        for x, e in product(cell.x.tolist(), (0, int(cell.e))):
+            of_b, of_a = x * e_den + e * x_den * n_b, x_den * e_den + e * x_den * n_a
+            if sign * (y_a * of_b - y_b * of_a) > 0:
+                return False
+    return True
+
+
+def key_of(cell: Cell) -> str:
+    return repr([np.asarray(part).tolist() for part in cell])
+
+
+@cache
+def all_cells(name: str) -> frozenset[str]:
+    """The cells that a region's cost is the largest of."""
+    return frozenset(map(key_of, SETTINGS[name][2].cells()))
+
+
+@settings(max_examples=examples(60))
+@given(any_setting, st.data())
+def test_what_a_cell_allows_ends_in_the_region(name: str, data: st.DataObject) -> None:
+    region = SETTINGS[name][2]
+    counts = data.draw(of_many(region))
+    larger, other = sorted(counts.values(), key=lambda count: count.seen, reverse=True)
+    (n_a, k_a), (n_b, k_b) = larger, other
+    s, x = Fraction(k_a, n_a), Fraction(n_b, n_a)
+    sign = 1 if k_a * n_b >= k_b * n_a else -1
+    rates = [ends for ends in pairwise(region._rates) if ends[0] <= s <= ends[1]]
+    shares = [ends for ends in pairwise(_SHARES) if ends[0] <= x <= ends[1]]
+    for ends, between in product(rates, shares):
+        parts = list(region._cells(sign, ends, between))
+        assert set(map(key_of, parts)) <= all_cells(name)
+        e = min((1 + between[1]) / region.total, between[1] / region.few)
+        assert Fraction(1, n_a) <= e
+        if len(parts) == 2:
+            risky = [b for b in region.bounds if region._at_risk(b, ends, between, e)]
+            split = next(b for b in risky if sign * b.k < 0)
+            at_risk = split.k * k_a + split.n * n_a + split.other * n_b > -region._adds(split)
+            parts = parts[at_risk:][:1]
+        for m_a, m_b in product(range(region.period + 1), repeat=2):
+            if m_a + m_b > region.period:
+                continue
+            for l_a, l_b in product(range(m_a + 1), range(m_b + 1)):
+                brings = fs.GroupCount(m_a, l_a), fs.GroupCount(m_b, l_b)
+                if gains(parts[0], *brings):
+                    after = [fs.GroupCount(n + m, k + m_k) for (n, k), (m, m_k) in
+                             zip((larger, other), brings, strict=True)]  # fmt: skip
+                    assert region.holds(*after), (counts, brings)
+
+
+@settings(max_examples=examples(60))
+@given(any_setting, st.data())
+def test_few_people_become_many_inside_the_region(name: str, data: st.DataObject) -> None:
+    region = SETTINGS[name][2]
+    rate = data.draw(st.sampled_from([Fraction(1, 2), *region.rates, region.of.bound]))
+    assume(region.rates[0] <= rate <= region.rates[1])
+    states = allowed(region, rate)
+    ends = np.argwhere(states[:, region.few :])
+    assume(len(ends))
+    i, n, k = ends[data.draw(st.integers(0, len(ends) - 1))].tolist()
+    few = Few(rate, region.least_of_larger, len(states) // 2, states[:, : region.few])
+    counts = counts_of(few, False, (i, n + region.few, k), data.draw(st.integers(0, 10**4)))
+    assume(counts is not None)
+    assert counts is not None
+    assert region.holds(counts["a"], counts["b"])
+
+
+@pytest.mark.parametrize(
+    ("prop", "inputs"),
+    [
+        (parity("1/2", min_support=100), even()),
+        (parity("1/2"), even(0.5, 0.0, 0.0)),
+        (parity("1"), even()),
+    ],
+    ids=["support", "nobody is proposed", "any rates"],
+)
+def test_bounds_are_found_where_the_lower_one_is_nothing(
+    prop: fs.Property, inputs: fs.InputModel
+) -> None:
+    found = worst_cost_for_ever(prop, inputs, period=2, periods=12)
+    assert found.lower == 0.0
+    assert 0.0 <= found.upper <= 2.0
+
+
+def test_many_digits_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match=r"at most 1,000, got 3333.*'1/3'"):
+        worst_cost_for_ever(parity("0.3333333333333333"), even(), period=2, periods=15)
+    with pytest.raises(InvalidValueError, match="within must be a share above 0, got 0"):
+        worst_cost_for_ever(parity("1/3"), even(), period=2, periods=15, within=0)
 
 
 @settings(max_examples=examples(150))

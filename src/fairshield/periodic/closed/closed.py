@@ -30,6 +30,10 @@ from fairshield.synthesis.problem import make_problem
 if TYPE_CHECKING:
     from fairshield.periodic.closed.kernels import Requests
 
+_MOST_DENOMINATOR = 1_000
+"""Products of a few denominators, and of counters of a period, must fit 64 bits."""
+_FINEST = 60
+"""States beside a rate are as many as its denominator is large; finer rates are left out."""
 _CLOSER = 2
 """Rates of a large group that are looked at lie so many to a bound apart."""
 
@@ -88,6 +92,13 @@ class ClosedSet(Property, kind="closed"):
         prop.check_groups(len(inputs.groups))
         if not 0.0 <= as_number(self.cost, "cost") < math.inf:
             raise InvalidValueError(f"cost must be a finite cost of at least 0, got {self.cost!r}")
+        for number in (prop.bound, self.slope, *self.rates):
+            if number.denominator > _MOST_DENOMINATOR:
+                raise InvalidValueError(
+                    "closed sets are for bounds, rates and slopes with denominators of at most "
+                    f"{_MOST_DENOMINATOR:,}, got {number}: round it, or give it as text, as in "
+                    "'1/3'"
+                )
         if not self.region.fits:
             raise InvalidValueError(
                 f"{self.total} people in total are too few for {prop} and periods of "
@@ -127,7 +138,8 @@ class ClosedSet(Property, kind="closed"):
         (lower, upper), bound = self.rates, self.of.bound
         steps = math.ceil(_CLOSER / bound)
         grid = {Fraction(i, steps) for i in range(steps + 1)} | {bound, 1 - bound, lower, upper}
-        return sorted(rate for rate in grid if lower <= rate <= upper)
+        finer = {rate for rate in grid if rate.denominator > max(steps, _FINEST)}
+        return sorted(rate for rate in grid - finer if lower <= rate <= upper)
 
     # What it promises -----------------------------------------------------------------------
 

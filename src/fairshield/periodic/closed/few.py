@@ -60,17 +60,25 @@ def closed_few(region: Region, rate: Fraction, requests: Requests, cost: float) 
     from fairshield.periodic.closed.kernels import close_few
 
     assert region.few is not None
-    few, period, (x, y) = region.few, region.period, rate.as_integer_ratio()
-    offset = _LEAD * period * y
+    few, (x, y) = region.few, rate.as_integer_ratio()
+    kept = allowed(region, rate)
+    close_few(kept, few, y - x, x, requests, region.period, cost)
+    return Few(rate, region.least_of_larger, len(kept) // 2, kept[:, :few])
+
+
+def allowed(region: Region, rate: Fraction) -> NDArray[np.bool_]:
+    """States in which a period may end, ``(leads, n, k)``; those with ``few`` and more are many."""
+    assert region.few is not None
+    few, period = region.few, region.period
+    offset = _LEAD * period * rate.denominator
     lead = np.arange(-offset, offset + 1)[:, None, None]
     n, k = (
         np.arange(few + period)[shape] for shape in np.s_[(None, slice(None), None), (None, None)]
     )
     close = _close(region, rate, lead, n, k)
-    kept = (k <= n) & np.where(n < few, close | _exempt(region, n), close)
-    kept &= (n < few) | _in_region(region, rate, lead, n)
-    close_few(kept, few, y - x, x, requests, period, cost)
-    return Few(rate, region.least_of_larger, offset, kept[:, :few])
+    found = (k <= n) & np.where(n < few, close | _exempt(region, n), close)
+    found &= (n < few) | _in_region(region, rate, lead, n)
+    return np.asarray(found)
 
 
 def _exempt(region: Region, n: Any) -> Any:

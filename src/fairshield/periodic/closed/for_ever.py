@@ -11,6 +11,7 @@ from fairshield.inputs import Inputs
 from fairshield.periodic.closed.closed import ClosedSet
 from fairshield.periodic.closed.region import Region
 from fairshield.policy import Specification
+from fairshield.records import as_number
 from fairshield.spec import DifferenceOfRates, Property
 from fairshield.synthesis import Options
 from fairshield.synthesis.ceiling import least_ceiling, solved
@@ -45,9 +46,11 @@ def worst_cost_for_ever(
 ) -> ForEver:
     """Bounds on the least worst expected cost of a period, for runs that never end.
 
-    The lower bound is the least worst cost of ``periods`` periods.  The upper bound is the least
-    cost found, to ``within`` of the lower bound, at which the counters after so many periods can be
-    in a :class:`ClosedSet` of that cost.  Both are for runs from nobody seen.
+    The lower bound is the least worst cost of ``periods`` periods.  The upper bound is a cost at
+    which the counters after so many periods can be in a :class:`ClosedSet` of that cost.  It is
+    sought by halves, to ``within`` of the lower bound (or of the most that a period can cost, if
+    that is 0), with the first of several regions that costs no more.  Both are for runs from nobody
+    seen.
 
     >>> import fairshield as fs
     >>> inputs = fs.InputModel.agnostic({"a": 0.5, "b": 0.5})
@@ -56,6 +59,8 @@ def worst_cost_for_ever(
     (1.6565, 1.6565)
     """
     of = _everybody_counts(prop)
+    if not as_number(within, "within") > 0.0:
+        raise InvalidValueError(f"within must be a share above 0, got {within!r}")
     horizon = period * periods
     spec = Specification.of(
         of, inputs.repeated(period, periods), horizon=horizon,
@@ -84,7 +89,9 @@ def worst_cost_for_ever(
     closed = kept(lower)
     if closed is not None:
         return ForEver(lower, lower, closed, periods)
-    failed, step, most = lower, within * lower, period * float(inputs.table(1).levels.max())
+    failed, most = lower, period * float(inputs.table(1).levels.max())
+    near = within * (lower or most)
+    step = near
     while closed is None:
         if failed >= most:
             raise InvalidValueError(
@@ -94,7 +101,7 @@ def worst_cost_for_ever(
         upper, step = min(failed + step, most), 2 * step
         closed = kept(upper)
         failed = upper if closed is None else failed
-    while upper - failed > within * lower:
+    while upper - failed > near:
         middle = (failed + upper) / 2
         better = kept(middle)
         failed, upper, closed = (
