@@ -66,7 +66,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
 
 
 BAD_FILES = {
-    "unknown key": ("propertie = 1", "unknown key 'propertie': known are property, of,"),
+    "unknown key": ("propertie = 1", "unknown key 'propertie': known are property, bound,"),
     "not TOML": ("property = ", "not TOML"),
     "no property": ("bound = 1", "no property: say what must hold"),
     "property of numbers": ("property = [1]", "no property: say what must hold"),

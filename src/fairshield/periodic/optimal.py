@@ -74,6 +74,11 @@ class OptimalPeriodic(Planned):
     order = 6
     plans_in_tables = True
 
+    @classmethod
+    def compared_by_default(cls, prop: Property) -> bool:
+        # Costs of single periods are searched for properties that count people.
+        return prop.counting.of_people
+
     def made(self, progress: Progress | None) -> Policy:
         warn_if_vacuous(self)
         spec = _specification(self.prop, self.inputs, self.period, self.periods, self.start)
@@ -150,7 +155,7 @@ class OptimalPeriodic(Planned):
     def _dearest(
         self, completed: int, counts: Counts, history: tuple[LoggedDecision, ...]
     ) -> DearestPeriod:
-        cost = self.expected_cost(self.window(counts, completed))
+        cost = self.cost_of(self.window(counts, completed))
         assert cost is not None  # its plans are tables
         return DearestPeriod(cost, completed, counts, history)
 

@@ -123,7 +123,7 @@ class PeriodicPolicy(ABC):
         plan = self.window(self.start, 0).policy
         return plan.expected_cost, (plan.horizon + plan.further) // self.length
 
-    def expected_cost(self, window: WindowPolicy) -> float | None:
+    def cost_of(self, window: WindowPolicy) -> float | None:
         """What a window is expected to cost from its beginning; ``None`` of long ones."""
         policy, begun, decided = window
         if not policy.decisions.tabled:

@@ -304,7 +304,7 @@ def _job(
         kept = window.policy.guarantees(window.counts, window.decided)
         guaranteed[runs, period] = kept and policy.about_run(start, window.policy)
         if outcome.expected is not None:
-            cost = policy.expected_cost(window)
+            cost = policy.cost_of(window)
             outcome.expected[runs, period] = math.nan if cost is None else cost
         accepted, gained = _decide(window, outcome.streams, runs, columns)
         outcome.accepted[runs, columns] = accepted
